@@ -1,0 +1,162 @@
+package fault
+
+import (
+	"maps"
+	"slices"
+)
+
+// Code is a stable identifier of a failure; logs, audit and MCP texts carry it unchanged (A-ERR-01).
+type Code string
+
+// The codes of A-ERR-01 and those that this module adds (marked in the catalogue).
+const (
+	ConfigurationInvalid Code = "configuration.invalid"
+	ConfigurationChanged Code = "configuration.changed"
+	ConfigurationAbsent  Code = "configuration.not_applied"
+	FeatureUnavailable   Code = "configuration.feature_unavailable"
+
+	SandboxResolutionUnconfirmed Code = "sandbox.resolution_unconfirmed"
+	SandboxResolutionChanged     Code = "sandbox.resolution_changed"
+	SandboxLost                  Code = "sandbox.lost"
+	SandboxFailed                Code = "sandbox.failed"
+
+	ExecutableApprovalMissing   Code = "executable.approval_missing"
+	ExecutableResolutionChanged Code = "executable.resolution_changed"
+	ExecutableHashChanged       Code = "executable.hash_changed"
+	ExecutableShellUnsupported  Code = "executable.shell_unsupported"
+	ExecutableStartFailed       Code = "executable.start_failed"
+
+	ConfinementUnsupported Code = "process.confinement_unsupported"
+
+	PolicyDenied Code = "policy.denied"
+
+	ToolUnknown          Code = "tool.unknown"
+	ToolArgumentsInvalid Code = "tool.arguments_invalid"
+	ToolOutOfScope       Code = "tool.out_of_scope"
+	ToolFailed           Code = "tool.failed"
+	ToolNotExecuted      Code = "tool.not_executed"
+
+	AgentSameFailureLimit Code = "agent.same_failure_limit"
+	AgentMaxIterations    Code = "agent.max_iterations"
+	AgentInternal         Code = "agent.internal"
+	AgentCancelled        Code = "agent.cancelled"
+
+	PlannerFailed Code = "planner.failed"
+
+	OllamaContextOverflow    Code = "ollama.context_overflow"
+	OllamaContextTruncated   Code = "ollama.context_truncated"
+	OllamaOutputTruncated    Code = "ollama.output_truncated"
+	OllamaModelOutput        Code = "ollama.model_output"
+	OllamaProtocol           Code = "ollama.protocol"
+	OllamaToolsUnsupported   Code = "ollama.tools_unsupported"
+	OllamaVisionUnsupported  Code = "ollama.vision_unsupported"
+	OllamaQuotaExceeded      Code = "ollama.quota_exceeded"
+	OllamaUnavailable        Code = "ollama.unavailable"
+	OllamaModelNotFound      Code = "ollama.model_not_found"
+	OllamaRequestRejected    Code = "ollama.request_rejected"
+	OllamaEmptyResponse      Code = "ollama.empty_response"
+	OllamaCredentialRejected Code = "ollama.credential_rejected"
+
+	ResourceMemoryUnenforceable Code = "resource.memory_unenforceable"
+	ResourceTimeLimit           Code = "resource.time_limit"
+	ResourceMemoryLimit         Code = "resource.memory_limit"
+	ResourceProcessLimit        Code = "resource.process_limit"
+
+	PreflightUnsupportedOS    Code = "preflight.unsupported_os"
+	PreflightMissingPrimitive Code = "preflight.missing_primitive"
+
+	RecoveryFailed  Code = "recovery.failed"
+	RestartedServer Code = "server_restarted"
+
+	TaskNotFound    Code = "task.not_found"
+	SessionNotFound Code = "session.not_found"
+	RequestInvalid  Code = "request.invalid"
+	ServerStopping  Code = "server.stopping"
+	StateUnusable   Code = "state.unusable"
+)
+
+// Info is the catalogue's entry of a code.
+type Info struct {
+	Category Category
+	// Retry tells whether the model may try the same thing again after changing its arguments.
+	Retry bool
+	// Variants are the more exact sentences that exist for the code besides the plain one.
+	Variants []string
+}
+
+func (i Info) has(v string) bool { return slices.Contains(i.Variants, v) }
+
+var catalogue = map[Code]Info{
+	ConfigurationInvalid: {Category: Validation, Variants: []string{"unreadable", "locale", "prompt"}},
+	ConfigurationChanged: {Category: Validation},
+	ConfigurationAbsent:  {Category: Validation, Variants: []string{"corrupt"}},
+	FeatureUnavailable:   {Category: Validation},
+
+	SandboxResolutionUnconfirmed: {Category: PolicyDeny},
+	SandboxResolutionChanged:     {Category: PolicyDeny},
+	SandboxLost:                  {Category: ToolFailure},
+	SandboxFailed:                {Category: ToolFailure},
+
+	ExecutableApprovalMissing:   {Category: PolicyDeny},
+	ExecutableResolutionChanged: {Category: PolicyDeny},
+	ExecutableHashChanged:       {Category: PolicyDeny},
+	ExecutableShellUnsupported:  {Category: PolicyDeny},
+	ExecutableStartFailed:       {Category: ToolFailure, Retry: true},
+
+	ConfinementUnsupported: {Category: Validation},
+
+	PolicyDenied: {Category: PolicyDeny},
+
+	ToolUnknown:          {Category: Validation, Retry: true},
+	ToolArgumentsInvalid: {Category: Validation, Retry: true},
+	ToolOutOfScope:       {Category: Validation, Retry: true},
+	ToolFailed:           {Category: ToolFailure, Retry: true},
+	ToolNotExecuted:      {Category: ToolFailure, Retry: true},
+
+	AgentSameFailureLimit: {Category: ToolFailure},
+	AgentMaxIterations:    {Category: ResourceLimit},
+	AgentInternal:         {Category: Internal},
+	AgentCancelled:        {Category: Internal},
+
+	PlannerFailed: {Category: Validation},
+
+	OllamaContextOverflow:    {Category: OllamaPermanent},
+	OllamaContextTruncated:   {Category: OllamaPermanent},
+	OllamaOutputTruncated:    {Category: OllamaPermanent},
+	OllamaModelOutput:        {Category: OllamaTransient},
+	OllamaProtocol:           {Category: OllamaPermanent},
+	OllamaToolsUnsupported:   {Category: OllamaPermanent},
+	OllamaVisionUnsupported:  {Category: OllamaPermanent},
+	OllamaQuotaExceeded:      {Category: OllamaPermanent},
+	OllamaUnavailable:        {Category: OllamaTransient},
+	OllamaModelNotFound:      {Category: OllamaPermanent},
+	OllamaRequestRejected:    {Category: OllamaPermanent},
+	OllamaEmptyResponse:      {Category: ToolFailure, Retry: true},
+	OllamaCredentialRejected: {Category: OllamaPermanent},
+
+	ResourceMemoryUnenforceable: {Category: ResourceLimit},
+	ResourceTimeLimit:           {Category: ResourceLimit},
+	ResourceMemoryLimit:         {Category: ResourceLimit},
+	ResourceProcessLimit:        {Category: ResourceLimit},
+
+	PreflightUnsupportedOS:    {Category: Validation},
+	PreflightMissingPrimitive: {Category: Validation, Variants: []string{"user_namespace", "namespace_limit", "apparmor", "proc_masked", "landlock", "seccomp", "idmapped_mount", "mount", "exec_stop", "cgroup", "network_namespace"}},
+
+	RecoveryFailed:  {Category: RecoveryFailure},
+	RestartedServer: {Category: RecoveryFailure},
+
+	TaskNotFound:    {Category: Validation},
+	SessionNotFound: {Category: Validation},
+	RequestInvalid:  {Category: Validation, Variants: []string{"image"}},
+	ServerStopping:  {Category: Validation},
+	StateUnusable:   {Category: Validation},
+}
+
+// Codes returns every code of the catalogue in order.
+func Codes() []Code { return slices.Sorted(maps.Keys(catalogue)) }
+
+// Lookup returns the catalogue's entry.
+func Lookup(c Code) (Info, bool) {
+	i, ok := catalogue[c]
+	return i, ok
+}

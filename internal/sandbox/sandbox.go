@@ -1,0 +1,239 @@
+// Package sandbox is the vocabulary of the trust boundary: what a task may do (EffectivePolicy) and the seam behind which
+// an operating system enforces it (Backend, Job, Process).
+//
+// The package holds types only. Decisions are in policy, path resolution in resolve, descriptor-based file access in
+// rootio, effects in broker and in the one backend of this GOOS.
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+)
+
+// Rights is the set of capabilities on a root (A-POL-01).
+type Rights uint8
+
+// The four rights. Delete covers removing and renaming names; Write alone allows neither inside a process tree.
+const (
+	Read Rights = 1 << iota
+	Write
+	Delete
+	Execute
+)
+
+// Has reports whether r contains all of want.
+func (r Rights) Has(want Rights) bool { return r&want == want }
+
+// String lists the rights in fixed order, such as "read, write".
+func (r Rights) String() string {
+	var names []string
+	for i, n := range [...]string{"read", "write", "delete", "execute"} {
+		if r&(1<<i) != 0 {
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Origin tells why a root is granted (A-POL-01).
+type Origin string
+
+// The origins of A-POL-01.
+const (
+	OriginWorkspace     Origin = "workspace"
+	OriginMount         Origin = "mount"
+	OriginRuntimeRoot   Origin = "runtime_root"
+	OriginOSRuntimeRoot Origin = "os_runtime_root"
+	OriginApprovedEntry Origin = "approved_entry_executable"
+	OriginApprovedShell Origin = "approved_shell_executable"
+)
+
+// FileID identifies a file system object while it exists: device and inode.
+type FileID struct {
+	Dev uint64 `json:"dev"`
+	Ino uint64 `json:"ino"`
+}
+
+// Root is one Resolved Root: an existing directory (or, for entries, one regular file) and what may be done below it.
+type Root struct {
+	// Path is absolute, free of links, "." and "..".
+	Path string `json:"path"`
+	// File is true when the root is a single regular file.
+	File    bool     `json:"file,omitempty"`
+	Rights  Rights   `json:"rights"`
+	Origins []Origin `json:"origins"`
+	// ID is the object that was resolved at apply; another object under the same path is refused.
+	ID FileID `json:"id"`
+}
+
+// Class of an execution entry, fixed by its resolved file name (A-POL-04).
+type Class string
+
+// The two classes.
+const (
+	ClassEntry Class = "approved_entry"
+	ClassShell Class = "approved_shell"
+)
+
+// Entry is one ExecutableApproval.
+type Entry struct {
+	Alias string `json:"alias"`
+	Class Class  `json:"class"`
+	// Path is the resolved path, SHA256 the lower-case hex digest of the file's bytes at apply.
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	// RuntimeRoot is the resolved runtime root, or "".
+	RuntimeRoot string `json:"runtime_root,omitempty"`
+}
+
+// Network access modes (A-POL-06).
+const (
+	NetworkNone       = "none"
+	NetworkLocal      = "local"
+	NetworkRestricted = "restricted"
+)
+
+// NetworkPolicy is the network part of a policy.
+type NetworkPolicy struct {
+	Access     string     `json:"access"`
+	Local      []int      `json:"local_endpoints,omitempty"`
+	Restricted []Endpoint `json:"restricted_endpoints,omitempty"`
+}
+
+// Endpoint is one restricted host with its TCP ports.
+type Endpoint struct {
+	Host  string `json:"host"`
+	Ports []int  `json:"ports"`
+}
+
+// ResourcePolicy bounds the process tree of a task (A-POL-07): MiB, processes (not threads), seconds.
+type ResourcePolicy struct {
+	Profile        string `json:"profile"`
+	MemoryMB       int    `json:"memory_mb"`
+	ProcessLimit   int    `json:"process_limit"`
+	TimeoutSeconds int    `json:"execution_timeout_seconds"`
+	// Cgroup is "auto" or the absolute path of a cgroup directory that this user may write.
+	Cgroup string `json:"cgroup"`
+}
+
+// BaselineGrant is an OS capability that every sandbox has, reported by show and audit (A-SBX-07).
+type BaselineGrant struct {
+	Name       string `json:"name"`
+	Identifier string `json:"identifier"`
+	Origin     string `json:"origin"`
+	Condition  string `json:"condition"`
+}
+
+// EffectivePolicy is what show prints, enforcement enforces and audit records (A-POL-08). It is compiled by
+// policy.Compile and never edited afterwards; broker fills Task in a copy.
+type EffectivePolicy struct {
+	Profile     string            `json:"profile"` // readonly or development
+	Roots       []Root            `json:"roots"`   // sorted by Path; each path once
+	Entries     []Entry           `json:"entries"`
+	Network     NetworkPolicy     `json:"network"`
+	Resources   ResourcePolicy    `json:"resources"`
+	Baseline    []BaselineGrant   `json:"baseline"`
+	Environment map[string]string `json:"environment,omitempty"`
+	Task        TaskBinding       `json:"task,omitzero"`
+}
+
+// TaskBinding ties a policy to one agent task. Names of OS resources carry both ids (A-TX-05, A-TX-06).
+type TaskBinding struct {
+	Instance string `json:"instance"`
+	Task     string `json:"task"`
+	// Temp and Home are existing private host directories of this task; inside they are /tmp and the home directory.
+	Temp string `json:"temp"`
+	Home string `json:"home"`
+}
+
+// Step is one effect of a policy that outlives this process; Undo is what reverting it needs. Both are data with a
+// schema version, so that any later release can undo an earlier one's journal.
+type Step struct {
+	Schema int             `json:"schema"`
+	Kind   string          `json:"kind"`
+	Data   json.RawMessage `json:"data"`
+}
+
+// Undo is the undo data of one Step; see Step.
+type Undo struct {
+	Schema int             `json:"schema"`
+	Kind   string          `json:"kind"`
+	Data   json.RawMessage `json:"data"`
+}
+
+// Backend turns an EffectivePolicy into enforcement by one operating system. An error means that nothing weaker was left
+// in force. Implementations are safe for concurrent use.
+type Backend interface {
+	// Preflight builds and destroys a real throw-away sandbox. A coded error names cause and remedy.
+	Preflight(ctx context.Context) error
+	// Plan lists, in order, the effects that outlive this process. It is pure.
+	Plan(p EffectivePolicy) ([]Step, error)
+	// Observe reads what Revert will need before s is applied; it changes nothing.
+	Observe(ctx context.Context, s Step) (Undo, error)
+	// Apply performs one effect and proves it by reading back; repeating it is harmless.
+	Apply(ctx context.Context, s Step, u Undo) error
+	// Revert undoes one effect, applied or not. It is repeatable, leaves alone what is no longer the object observed, and
+	// returns nil only when absence (or restoration) was verified.
+	Revert(ctx context.Context, u Undo) error
+	// Open builds the live confinement on the applied steps. It never outlives this process, however this process ends.
+	Open(ctx context.Context, p EffectivePolicy, applied []Undo) (Job, error)
+}
+
+// Job is the one confined process tree of a task.
+type Job interface {
+	// Start creates the process stopped, verifies its identity, then releases it. At most one process runs at a time;
+	// a second Start waits for nothing and fails. Errors are *fault.Error with an executable.*, policy, resource or
+	// sandbox code. After a resource limit ended the tree, the next Start builds a new confinement under the same policy.
+	Start(ctx context.Context, c Command) (Process, error)
+	// Lost is closed when the confinement died by itself: the run fails, it never completes.
+	Lost() <-chan struct{}
+	// Close ends the tree and returns only when all of it is proven dead. It is repeatable.
+	Close(ctx context.Context) error
+}
+
+// Command is one entry process.
+type Command struct {
+	// Path is the resolved path of the executable; ID and SHA256 (lower-case hex) are what it must be when its first
+	// instruction runs. All three are checked at the exec stop.
+	Path   string
+	ID     FileID
+	SHA256 string
+	// Args follow argv[0]; argv[0] is Argv0, or Path when empty.
+	Argv0 string
+	Args  []string
+	// Dir is a resolved directory inside a readable root.
+	Dir string
+	// Env adds variables to those that the backend makes (PATH, HOME, TMPDIR, LANG ...); nothing is inherited.
+	Env []string
+	// Stdin is the whole input; nil means an empty one.
+	Stdin []byte
+	// Stdout and Stderr receive output as it arrives, each from one goroutine. A slow writer slows the process.
+	Stdout, Stderr io.Writer
+	// Timeout ends the whole tree with resource.time_limit; zero means the policy's.
+	Timeout time.Duration
+}
+
+// Process is a running entry process.
+type Process interface {
+	// Wait returns when the entry process has ended, its descendants are dead and its output was delivered. A resource
+	// limit, a lost sandbox or a cancelled ctx (which ends the whole tree first) is a *fault.Error; a non-zero exit is not
+	// an error.
+	Wait(ctx context.Context) (Exit, error)
+}
+
+// Exit tells how the entry process ended.
+type Exit struct {
+	Code    int    // exit status, or -1 when a signal ended it
+	Signal  string // such as "SIGSEGV", or ""
+	Elapsed time.Duration
+}
+
+// Opener gives an agent task its Job under the compiled policy, with every durable effect journalled first (A-TX-01).
+// The broker implements it. Closing the returned Job also reverts the task's steps and removes its journal and temporary
+// directories; an error of that Close is fatal to the server (A-TX-01).
+type Opener interface {
+	Open(ctx context.Context, session, task string) (Job, error)
+}

@@ -1,0 +1,53 @@
+package visible
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestEscape(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":         "plain",
+		"日本語":           "日本語",
+		"a\nb\tc\rd":    `a\nb\tc\rd`,
+		`a\nb`:          `a\\nb`,
+		"\x1b[31m":      `\x1b[31m`,
+		"x\u202ey":      `x\u{202e}y`,
+		"z\u200bw":      `z\u{200b}w`,
+		"\xff":          `\xff`,
+		"\u2028":        `\u{2028}`,
+		"\u3164":        `\u{3164}`,
+		"\u0085":        `\u{0085}`,
+		"tag\U000e0041": `tag\u{e0041}`,
+	} {
+		if got := Escape(in); got != want {
+			t.Errorf("Escape(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestLineCutsAtWholeEscapes(t *testing.T) {
+	if got, want := Line("aaaa\nbbbb", 7), "aaaa…"; got != want {
+		t.Errorf("Line = %q, want %q", got, want)
+	}
+	if got, want := Line("short", 5), "short"; got != want {
+		t.Errorf("Line = %q, want %q", got, want)
+	}
+	if got := Line("abc", 2); got != "" {
+		t.Errorf("Line = %q, want empty", got)
+	}
+}
+
+func FuzzLine(f *testing.F) {
+	f.Add("a\u202e\n", 4)
+	f.Fuzz(func(t *testing.T, s string, limit int) {
+		if limit < 0 || limit > 1000 {
+			t.Skip("outside the domain of the function")
+		}
+		got := Line(s, limit)
+		if len(got) > limit || !utf8.ValidString(got) || strings.ContainsAny(got, "\n\r\t\x1b\u202e") {
+			t.Errorf("Line(%q, %d) = %q", s, limit, got)
+		}
+	})
+}
