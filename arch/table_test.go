@@ -1,0 +1,144 @@
+package arch
+
+// rule is one row of the import table in docs/design/architecture.md. Paths are relative to the module; a trailing "/…"
+// means the package and everything below it.
+type rule struct {
+	packages []string
+	allow    []string // packages of this module that may be imported
+	forbid   []string // other packages that may not be imported directly
+	deep     bool     // forbid holds also through our own packages
+	reason   string
+}
+
+// everywhere may be imported by every package.
+var everywhere = []string{"internal/fault", "internal/redact", "internal/visible"}
+
+var table = []rule{
+	{
+		packages: []string{"internal/fault", "internal/redact", "internal/strictjson", "internal/visible", "internal/fileop", "internal/proctree", "internal/wireout"},
+		reason:   "the smallest rooms stand on nothing of this module, so that everything can stand on them",
+	},
+	{
+		packages: []string{"internal/agent", "internal/sandbox"},
+		forbid:   []string{"os", "os/exec", "net", "syscall", "golang.org/x/sys/unix", "golang.org/x/sys/windows"},
+		reason:   "a vocabulary is data: types that reach the operating system would tie every user to it",
+	},
+	{
+		packages: []string{"internal/atomicfile", "internal/rolling"},
+		allow:    []string{"internal/fileop"},
+		reason:   "durable effects go through the one door that crash tests can wrap",
+	},
+	{
+		packages: []string{"internal/locale", "internal/yamltree", "internal/journal", "internal/audit", "internal/statedir"},
+		allow:    []string{"internal/fileop", "internal/atomicfile", "internal/rolling", "internal/strictjson", "internal/proctree", "internal/agent", "internal/sandbox"},
+		reason:   "one small job each; they may know the vocabularies, never a room that decides or acts",
+	},
+	{
+		packages: []string{"internal/agent/planner"},
+		allow:    []string{"internal/strictjson", "internal/agent"},
+		forbid:   []string{"os", "os/exec", "net", "syscall", "unsafe", "golang.org/x/sys/unix"},
+		deep:     true,
+		reason:   "planning is a pure function: the same plan gives the same order on every machine",
+	},
+	{
+		packages: []string{"internal/sandbox/policy"},
+		allow:    []string{"internal/strictjson", "internal/sandbox"},
+		forbid:   []string{"os", "os/exec", "net", "syscall", "unsafe", "golang.org/x/sys/unix"},
+		deep:     true,
+		reason:   "a decision that reads the world could be raced; policy judges what was resolved already",
+	},
+	{
+		packages: []string{"internal/sandbox/rootio", "internal/sandbox/resolve"},
+		allow:    []string{"internal/sandbox", "internal/fileop", "internal/sandbox/rootio"},
+		forbid:   []string{"os/exec", "net"},
+		reason:   "files by descriptor only; a process or a socket has no place next to path resolution",
+	},
+	{
+		packages: []string{"internal/sandbox/linux/…", "internal/sandbox/windows/…"},
+		allow:    []string{"internal/sandbox", "internal/sandbox/resolve", "internal/sandbox/rootio", "internal/proctree", "internal/fileop", "internal/strictjson", "internal/sandbox/linux/…", "internal/sandbox/windows/…"},
+		reason:   "a backend enforces what it is given; it neither decides nor keeps records",
+	},
+	{
+		packages: []string{"internal/sandbox/host"},
+		allow:    []string{"internal/sandbox", "internal/fileop", "internal/sandbox/linux", "internal/sandbox/linux/initproc", "internal/sandbox/windows"},
+		reason:   "host picks the one backend of its GOOS and does nothing else",
+	},
+	{
+		packages: []string{"internal/sandbox/broker"},
+		allow:    []string{"internal/sandbox", "internal/sandbox/policy", "internal/sandbox/resolve", "internal/sandbox/rootio", "internal/sandbox/forward", "internal/journal", "internal/statedir", "internal/audit", "internal/fileop", "internal/strictjson"},
+		forbid:   []string{"os/exec", "golang.org/x/sys/unix", "golang.org/x/sys/windows", "syscall"},
+		reason:   "the broker orders effects and journals them; system calls belong to a backend",
+	},
+	{
+		packages: []string{"internal/sandbox/matrix"},
+		allow:    []string{"internal/sandbox/…"},
+		reason:   "the security matrix judges any backend, whatever program is built on it",
+	},
+	{
+		packages: []string{"internal/agent/filetx"},
+		allow:    []string{"internal/agent", "internal/sandbox", "internal/sandbox/resolve", "internal/sandbox/rootio", "internal/journal", "internal/audit", "internal/fileop", "internal/strictjson"},
+		forbid:   []string{"os/exec", "net", "golang.org/x/sys/unix", "golang.org/x/sys/windows"},
+		reason:   "a file transaction changes files through descriptors that were judged, nothing else",
+	},
+	{
+		packages: []string{"internal/agent/tool"},
+		allow:    []string{"internal/agent", "internal/agent/filetx", "internal/agent/planner", "internal/sandbox", "internal/sandbox/policy", "internal/sandbox/resolve", "internal/sandbox/rootio", "internal/audit", "internal/strictjson", "internal/locale"},
+		forbid:   []string{"os/exec", "net", "net/http", "golang.org/x/sys/unix", "golang.org/x/sys/windows"},
+		reason:   "a tool asks policy and acts through rootio, filetx or sandbox.Job; it can start no process itself",
+	},
+	{
+		packages: []string{"internal/agent/ollama"},
+		allow:    []string{"internal/agent", "internal/strictjson", "internal/locale"},
+		forbid:   []string{"os/exec"},
+		reason:   "the model client knows no sandbox: nothing the model says can reach one from here",
+	},
+	{
+		packages: []string{"internal/agent/prompt"},
+		allow:    []string{"internal/agent", "internal/strictjson", "internal/locale"},
+		forbid:   []string{"os", "os/exec", "net"},
+		reason:   "prompts are text made from data",
+	},
+	{
+		packages: []string{"internal/agent/session"},
+		allow:    []string{"internal/agent", "internal/agent/prompt", "internal/agent/planner", "internal/strictjson"},
+		forbid:   []string{"os", "os/exec", "net"},
+		reason:   "sessions live in memory only (A-SES-01)",
+	},
+	{
+		packages: []string{"internal/agent/config"},
+		allow:    []string{"internal/agent", "internal/sandbox", "internal/sandbox/policy", "internal/sandbox/resolve", "internal/yamltree", "internal/strictjson", "internal/atomicfile", "internal/fileop", "internal/statedir", "internal/locale", "config"},
+		forbid:   []string{"os/exec"},
+		reason:   "configuration resolves and compares; it applies nothing to the system",
+	},
+	{
+		packages: []string{"internal/agent/runtime"},
+		allow:    []string{"internal/agent", "internal/agent/planner", "internal/agent/session", "internal/agent/prompt", "internal/agent/tool", "internal/agent/ollama", "internal/sandbox", "internal/audit", "internal/rolling", "internal/strictjson", "internal/locale"},
+		forbid:   []string{"os/exec", "net", "golang.org/x/sys/unix", "golang.org/x/sys/windows"},
+		reason:   "the runtime owns states; effects are behind tool and sandbox.Opener",
+	},
+	{
+		packages: []string{"internal/agent/mcpserver"},
+		allow:    []string{"internal/agent", "internal/agent/runtime", "internal/atomicfile", "internal/statedir", "internal/rolling", "internal/strictjson", "internal/locale"},
+		forbid:   []string{"os/exec"},
+		reason:   "the outside of the program sees snapshots and ids, never policy, planner or model",
+	},
+	{
+		packages: []string{"internal/agent/lifecycle"},
+		allow:    []string{"internal/agent/…", "internal/agent", "internal/sandbox/…", "internal/sandbox", "internal/atomicfile", "internal/audit", "internal/fileop", "internal/journal", "internal/locale", "internal/proctree", "internal/rolling", "internal/statedir", "internal/strictjson", "internal/yamltree", "config"},
+		reason:   "the one place that ties program A together; it never sees program B",
+	},
+	{
+		packages: []string{"config"},
+		reason:   "what a release ships: files and their embedding",
+	},
+	{
+		packages: []string{"cmd/agent-mcp"},
+		allow:    []string{"internal/agent/lifecycle", "internal/sandbox/host", "internal/locale", "internal/fileop", "internal/wireout"},
+		reason:   "a command is a composition root of about 150 lines without logic",
+	},
+	{
+		packages: []string{"cmd/demo", "cmd/sandbox-selftest", "test/…", "arch"},
+		allow:    []string{"…"},
+		reason:   "tests and demonstrations may use everything; nothing uses them",
+	},
+}

@@ -1,0 +1,26 @@
+//go:build unix
+
+package fileop
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// TryLock takes the exclusive lock of Lock if it is free and reports whether it did. On Unix f may be a directory.
+func TryLock(f *os.File) (bool, error) {
+	err := retry(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+	if err == unix.EWOULDBLOCK {
+		return false, nil
+	}
+	if err != nil {
+		return false, &os.PathError{Op: "flock", Path: f.Name(), Err: err}
+	}
+	return true, nil
+}
+
+// Unlock gives the lock back.
+func Unlock(f *os.File) error {
+	return retry(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) })
+}
