@@ -93,6 +93,9 @@ func (r *Records[T]) List() ([]*RecordEntry[T], error) {
 	return entries, nil
 }
 
+// Sweep removes what interrupted writes left beside the records. Recovery calls it before List.
+func (r *Records[T]) Sweep() error { return atomicfile.Sweep(r.fsys, r.dir) }
+
 // RecordEntry is one record on disk.
 type RecordEntry[T any] struct {
 	store *Records[T]

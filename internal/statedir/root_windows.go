@@ -1,0 +1,15 @@
+package statedir
+
+import (
+	"errors"
+	"path/filepath"
+)
+
+// Root returns the state root: %LOCALAPPDATA%\AgentSandboxMcp (A-CFG-07).
+func Root(env func(string) string) (string, error) {
+	local := env("LOCALAPPDATA")
+	if !filepath.IsAbs(local) {
+		return "", errors.New("LOCALAPPDATA does not hold an absolute path")
+	}
+	return filepath.Join(local, "AgentSandboxMcp"), nil
+}
