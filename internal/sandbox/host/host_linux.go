@@ -1,0 +1,15 @@
+package host
+
+import (
+	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux"
+)
+
+// Open returns the backend of this operating system. It creates nothing; Preflight tells whether it can work here.
+func Open(o Options) (sandbox.Backend, error) {
+	return linux.New(linux.Options{Program: o.Program, Files: o.Files, Cgroup: o.Cgroup})
+}
+
+// Child is the first thing main asks. True means that this process was the first process of a sandbox and has finished:
+// main returns at once and runs nothing else.
+func Child() bool { return linux.Child() }
