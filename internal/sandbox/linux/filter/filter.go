@@ -1,0 +1,36 @@
+//go:build linux
+
+// Package filter restricts one OS thread: a seccomp allow-list, Landlock rules, and the server that counts forks.
+//
+// Threat: everything forked from the restricted thread is hostile and shares kernel uid, PID namespace and Landlock
+// domain with that thread. The filter sees system call numbers and argument values, never memory, so whatever a program
+// passes by pointer is either harmless or refused as a whole. Arguments that the kernel truncates to 32 bits are
+// compared by their low 32 bits: comparing all 64 would let 0x1_0000_0001 pass for "not 1".
+//
+// What no filter can see, and PID 1 must therefore do itself: kill(2) reaches PID 1 through the id of any of its threads,
+// so PID 1 ignores every catchable signal that it does not need with rt_sigaction(2), also SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and
+// SIGABRT (a real fault still ends it); entry processes start in a session of their own, because kill(0) reaches the
+// caller's process group; and PID 1 is not dumpable.
+//
+// Order on the restricted thread: runtime.LockOSThread, capabilities dropped, Landlock, Install. Threads that the Go
+// runtime starts afterwards do not descend from a locked thread and stay unrestricted.
+package filter
+
+import "sekisho/internal/sandbox"
+
+// Spec is what a filter depends on.
+type Spec struct {
+	// Arch is a GOARCH: amd64 or arm64. Empty means this program's.
+	Arch string
+}
+
+// PathRule grants rights on one object and, for a directory, on everything below it.
+type PathRule struct {
+	// FD refers to the object; an O_PATH descriptor is enough. It stays the caller's.
+	FD     int
+	Rights sandbox.Rights
+	// File is true when FD is not a directory.
+	File bool
+	// List grants reading names in the directory and below, nothing else; Rights must be zero.
+	List bool
+}
