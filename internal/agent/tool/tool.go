@@ -93,11 +93,20 @@ type Dispatcher struct {
 func New(deps Deps) *Dispatcher { return &Dispatcher{deps: deps} }
 
 // Catalogue describes the six tools as they are sent to the model, always in the same order.
-func (d *Dispatcher) Catalogue() []agent.ToolSpec { return nil }
+func (d *Dispatcher) Catalogue() []agent.ToolSpec {
+	specs := make([]agent.ToolSpec, 0, len(catalogue))
+	for _, s := range catalogue {
+		specs = append(specs, s.spec())
+	}
+	return specs
+}
 
 // Validate reports whether call names a known tool and has arguments of its schema: nil, or a *fault.Error with
 // tool.unknown or tool.arguments_invalid that names the field. It looks at nothing but the call.
-func (d *Dispatcher) Validate(call agent.ToolCall) error { return nil }
+func (d *Dispatcher) Validate(call agent.ToolCall) error {
+	_, err := parse(call)
+	return err
+}
 
 // Call carries out one call and always returns exactly one result for it, whatever happens (A-OLL-08). A cancelled ctx
 // yields a result with agent.cancelled.

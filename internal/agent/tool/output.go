@@ -1,0 +1,62 @@
+package tool
+
+import "fmt"
+
+// streamBytes is how much of each output stream the model sees: half from the beginning, half from the end.
+const streamBytes = 64 << 10
+
+// output keeps the beginning and the end of a stream of any length in bounded memory. It has no other methods of
+// io.Writer's family, so nothing can be copied past its bound. One goroutine writes; text is called after that one ended.
+type output struct {
+	head  []byte
+	tail  []byte // a ring once it is full
+	next  int    // where the ring continues
+	total int64
+}
+
+// Write never fails and never keeps more than streamBytes.
+func (o *output) Write(p []byte) (int, error) {
+	n := len(p)
+	o.total += int64(n)
+	if room := streamBytes/2 - len(o.head); room > 0 {
+		k := min(room, len(p))
+		o.head = append(o.head, p[:k]...)
+		p = p[k:]
+	}
+	if len(p) > streamBytes/2 {
+		p = p[len(p)-streamBytes/2:]
+	}
+	if room := streamBytes/2 - len(o.tail); room > 0 {
+		k := min(room, len(p))
+		o.tail = append(o.tail, p[:k]...)
+		p = p[k:]
+	}
+	for len(p) > 0 {
+		k := copy(o.tail[o.next:], p)
+		o.next = (o.next + k) % len(o.tail)
+		p = p[k:]
+	}
+	return n, nil
+}
+
+func (o *output) truncated() bool { return o.total > int64(len(o.head)+len(o.tail)) }
+
+// text is what is shown, with a note in place of what was left out. Bytes that are no visible text are escaped.
+func (o *output) text() string {
+	tail := append(append([]byte(nil), o.tail[o.next:]...), o.tail[:o.next]...)
+	if !o.truncated() {
+		return printable(append(append([]byte(nil), o.head...), tail...))
+	}
+	left := o.total - int64(len(o.head)+len(o.tail))
+	return printable(wholeRunes(o.head)) + fmt.Sprintf("\n[... %d bytes left out ...]\n", left) + printable(fromRune(tail))
+}
+
+// fromRune is b without the rest of a character that its beginning cuts.
+func fromRune(b []byte) []byte {
+	for n := 0; n < 3 && n < len(b); n++ {
+		if b[n]&0xc0 != 0x80 {
+			return b[n:]
+		}
+	}
+	return b
+}
