@@ -1,0 +1,266 @@
+package rootio
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// The operations below change what is under a root. Each acts on one name below the parent directory that the Target
+// holds, through the Set's fileop.FS, and refuses when that name no longer leads to the object that was resolved. The
+// kernel has no call that compares and replaces at once: a program that swaps the name within those microseconds loses
+// its own swap, inside the same root, and nothing outside the root can be reached in any case.
+
+// ErrSwapped tells that the name leads to another object than the one resolved.
+var ErrSwapped = errors.New("another program replaced it meanwhile")
+
+// Now describes what the name leads to now, without following a link; Kind Missing when nothing is there.
+func (t *Target) Now() (Info, error) {
+	if t.parent == nil {
+		return t.Stat()
+	}
+	i, err := statChild(t.parent, t.name)
+	if err == syscall.ENOENT {
+		return Info{}, nil
+	}
+	if err != nil {
+		return Info{}, pathError(t.path, err)
+	}
+	return i, nil
+}
+
+// ParentID identifies the directory that holds the name, and Name is that name: what a journal needs to find it again.
+func (t *Target) ParentID() (parentPath string, id Info, name string) {
+	return parent(t.path), t.above, t.name
+}
+
+// CheckWrite tells whether a process of the sandbox could write the existing file, or create the missing name: EACCES as
+// *fs.PathError when not, EBUSY when the object is a root itself.
+func (t *Target) CheckWrite() error {
+	if t.object == nil {
+		return t.changeable()
+	}
+	if err := t.changeable(); err != nil {
+		return err
+	}
+	if t.set.emulate {
+		return t.permitted(t.info, writing)
+	}
+	if err := mayWrite(t.object); err != nil {
+		return pathError(t.path, err)
+	}
+	return nil
+}
+
+// CreateBeside makes a new file, readable by its owner only, in the directory of the Target. The caller closes it and
+// gives it its place with Replace or Publish, or removes it with Discard.
+func (t *Target) CreateBeside(name string) (*os.File, error) {
+	dir, err := t.dir()
+	if err != nil {
+		return nil, err
+	}
+	return t.set.fsys.Create(dir, name, 0o600)
+}
+
+// Write writes p to a file of CreateBeside.
+func (t *Target) Write(f *os.File, p []byte) error { return t.set.fsys.Write(f, p) }
+
+// Finish gives the new file owner and mode and flushes it. Like describes the file to be replaced; the zero Info means a
+// new one, which gets mode 0644 and, when the server runs as root, the owner of the root directory.
+func (t *Target) Finish(f *os.File, like Info) error {
+	perm, who := fs.FileMode(0o644), t.newOwner()
+	if like.Kind == File {
+		perm, who = like.Mode, owner{like.UID, like.GID}
+	}
+	if err := own(f, who); err != nil {
+		return err
+	}
+	if err := t.set.fsys.Chmod(f, perm); err != nil {
+		return err
+	}
+	return t.set.fsys.Sync(f)
+}
+
+// own changes the owner where it differs. For a server that is not root a foreign owner cannot be kept: the file is left
+// alone then (EPERM), because a new owner would change who may read and write it.
+func own(f *os.File, who owner) error {
+	now, err := stat(f)
+	if err != nil {
+		return err
+	}
+	if who == nobody || now.UID == who.uid && now.GID == who.gid {
+		return nil
+	}
+	return chown(f, who)
+}
+
+// newOwner is the owner of what is created: the root directory's when the server runs as root, so that the sandbox's
+// processes can work with it, else nobody, which leaves the owner as it is.
+func (t *Target) newOwner() owner {
+	if !t.set.emulate {
+		return nobody
+	}
+	who := t.member.owner
+	if t.above.Mode&fs.ModeSetgid != 0 {
+		who.gid = t.above.GID
+	}
+	return who
+}
+
+// Replace puts the file made beside in the place of the resolved object.
+func (t *Target) Replace(name string) error {
+	if err := t.unswapped(); err != nil {
+		return err
+	}
+	return t.rename(name, t.name, true)
+}
+
+// Publish gives the file made beside the missing name; fs.ErrExist when something is there by now.
+func (t *Target) Publish(name string) error { return t.rename(name, t.name, false) }
+
+func (t *Target) rename(from, to string, replace bool) error {
+	dir, err := t.dir()
+	if err != nil {
+		return err
+	}
+	return t.set.fsys.Rename(dir, from, dir, to, replace)
+}
+
+// Discard removes a file of CreateBeside.
+func (t *Target) Discard(name string) error {
+	dir, err := t.dir()
+	if err != nil {
+		return err
+	}
+	return t.set.fsys.Unlink(dir, name)
+}
+
+// Unlink removes the resolved file.
+func (t *Target) Unlink() error {
+	if err := t.changeable(); err != nil {
+		return err
+	}
+	if err := t.unswapped(); err != nil {
+		return err
+	}
+	dir, err := t.dir()
+	if err != nil {
+		return err
+	}
+	return t.set.fsys.Unlink(dir, t.name)
+}
+
+// MoveTo renames the resolved file to the missing name of dst; an existing one is fs.ErrExist, another volume EXDEV, both
+// from the kernel.
+func (t *Target) MoveTo(dst *Target) error {
+	if err := t.changeable(); err != nil {
+		return err
+	}
+	if err := dst.changeable(); err != nil {
+		return err
+	}
+	if err := t.unswapped(); err != nil {
+		return err
+	}
+	from, err := t.dir()
+	if err != nil {
+		return err
+	}
+	to, err := dst.dir()
+	if err != nil {
+		return err
+	}
+	return t.set.fsys.Rename(from, t.name, to, dst.name, false)
+}
+
+// Mkdir makes the first missing element a directory with mode 0755 and returns the Target of it, together with the
+// elements still missing below it. The caller closes both Targets.
+func (t *Target) Mkdir() (*Target, error) {
+	if len(t.rest) == 0 {
+		return nil, pathError(t.path, syscall.EEXIST)
+	}
+	if err := t.changeable(); err != nil {
+		return nil, err
+	}
+	dir, err := t.dir()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.set.fsys.Mkdir(dir, t.name, 0o700); err != nil {
+		return nil, err
+	}
+	return t.descend(dir)
+}
+
+// descend opens the directory just made, gives it owner and mode, and stands in it.
+func (t *Target) descend(dir *os.File) (*Target, error) {
+	f, info, err := openChild(t.parent, t.name, false)
+	if err != nil {
+		return nil, pathError(t.path, err)
+	}
+	next := &Target{set: t.set, member: t.member, path: t.path, rest: t.rest[1:]}
+	made, err := reopen(f, info.Kind)
+	if err != nil {
+		closeAll(f)
+		return nil, pathError(t.path, err)
+	}
+	defer made.Close()
+	if err := t.settle(made, dir); err != nil {
+		closeAll(f)
+		return nil, err
+	}
+	if info, err = stat(f); err != nil {
+		closeAll(f)
+		return nil, pathError(t.path, err)
+	}
+	if len(next.rest) == 0 {
+		parent, err := duplicate(t.parent)
+		if err != nil {
+			closeAll(f)
+			return nil, pathError(t.path, err)
+		}
+		next.parent, next.above, next.name, next.object, next.info = parent, t.above, t.name, f, info
+		return next, nil
+	}
+	next.parent, next.above, next.name = f, info, next.rest[0]
+	return next, nil
+}
+
+func (t *Target) settle(made, dir *os.File) error {
+	perm := fs.FileMode(0o755)
+	if err := own(made, t.newOwner()); err != nil {
+		return err
+	}
+	if t.above.Mode&fs.ModeSetgid != 0 {
+		perm |= fs.ModeSetgid
+	}
+	if err := t.set.fsys.Chmod(made, perm); err != nil {
+		return err
+	}
+	return t.set.fsys.Sync(dir)
+}
+
+// Rmdir removes the resolved directory, which must be empty (ENOTEMPTY).
+func (t *Target) Rmdir() error {
+	if err := t.changeable(); err != nil {
+		return err
+	}
+	if err := t.unswapped(); err != nil {
+		return err
+	}
+	dir, err := t.dir()
+	if err != nil {
+		return err
+	}
+	return t.set.fsys.Rmdir(dir, t.name)
+}
+
+// SyncParent flushes the directory that holds the name.
+func (t *Target) SyncParent() error {
+	dir, err := t.dir()
+	if err != nil {
+		return err
+	}
+	return t.set.fsys.Sync(dir)
+}
