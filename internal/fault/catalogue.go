@@ -126,13 +126,13 @@ var catalogue = map[Code]Info{
 	OllamaModelOutput:        {Category: OllamaTransient},
 	OllamaProtocol:           {Category: OllamaPermanent},
 	OllamaToolsUnsupported:   {Category: OllamaPermanent},
-	OllamaVisionUnsupported:  {Category: OllamaPermanent},
+	OllamaVisionUnsupported:  {Category: OllamaPermanent, Variants: []string{"unknown"}},
 	OllamaQuotaExceeded:      {Category: OllamaPermanent},
-	OllamaUnavailable:        {Category: OllamaTransient},
+	OllamaUnavailable:        {Category: OllamaTransient, Variants: []string{"certificate", "retry_after"}},
 	OllamaModelNotFound:      {Category: OllamaPermanent},
-	OllamaRequestRejected:    {Category: OllamaPermanent},
+	OllamaRequestRejected:    {Category: OllamaPermanent, Variants: []string{"thinking", "endpoint", "redirect"}},
 	OllamaEmptyResponse:      {Category: ToolFailure, Retry: true},
-	OllamaCredentialRejected: {Category: OllamaPermanent},
+	OllamaCredentialRejected: {Category: OllamaPermanent, Variants: []string{"header_file"}},
 
 	ResourceMemoryUnenforceable: {Category: ResourceLimit},
 	ResourceTimeLimit:           {Category: ResourceLimit},
@@ -147,7 +147,7 @@ var catalogue = map[Code]Info{
 
 	TaskNotFound:    {Category: Validation},
 	SessionNotFound: {Category: Validation},
-	RequestInvalid:  {Category: Validation, Variants: []string{"image"}},
+	RequestInvalid:  {Category: Validation},
 	ServerStopping:  {Category: Validation},
 	StateUnusable:   {Category: Validation},
 }

@@ -2,32 +2,38 @@ package ollama
 
 import (
 	"context"
-	"errors"
+	"net/http"
+	"time"
 
-	"sekisho/internal/agent"
 	"sekisho/internal/fault"
 )
 
 // Client asks one model at one endpoint. It is safe for concurrent use.
-type Client struct{ cfg Config }
-
-// New checks cfg and returns a client; it does not connect.
-func New(cfg Config) (*Client, error) { return &Client{cfg: cfg}, nil }
-
-// Chat performs one logical call.
-func (c *Client) Chat(ctx context.Context, r Request) (Response, error) {
-	return Response{}, errors.New("not there yet")
+type Client struct {
+	cfg  Config
+	set  settings
+	http *http.Client
+	wait func(context.Context, time.Duration) error
 }
 
-// Capabilities asks the server what the model can do.
-func (c *Client) Capabilities(ctx context.Context) (Capabilities, error) {
-	return Capabilities{}, errors.New("not there yet")
+// New checks cfg and returns a client; it does not connect. An error is configuration.invalid with the key as target.
+func New(cfg Config) (*Client, error) {
+	set, err := check(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: cfg, set: set, http: newHTTP(set.loopback), wait: cfg.Wait}
+	if c.wait == nil {
+		c.wait = sleep
+	}
+	return c, nil
 }
 
-// Fault returns an error of this client's endpoint and model, for callers that judge a Response.
+// Close drops idle connections. Calls in flight go on.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Fault returns an error about this client's endpoint and model, for callers that judge a Response.
 func (c *Client) Fault(code fault.Code, opts ...fault.Option) *fault.Error {
-	return fault.New(code, opts...)
+	base := []fault.Option{fault.Arg("endpoint", c.set.base), fault.Arg("model", c.cfg.Model), fault.Arg("detail", "")}
+	return fault.New(code, append(base, opts...)...)
 }
-
-// ValidateConversation reports the first place where messages break the echo rules of A-OLL-08.
-func ValidateConversation(messages []agent.Message) error { return nil }
