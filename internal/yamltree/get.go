@@ -1,11 +1,14 @@
 package yamltree
 
 import (
+	"encoding/json"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"sekisho/internal/strictjson"
 )
 
 var (
@@ -40,7 +43,7 @@ func (v Value) Enum(def string, allowed ...string) string {
 		return def
 	}
 	if !slices.Contains(allowed, v.node.Text) {
-		v.Fail(T("yaml.not_allowed", "value", v.shown()), accepted)
+		v.Fail(T("yaml.not_allowed", "value", v.Shown()), accepted)
 		return def
 	}
 	return v.node.Text
@@ -58,17 +61,14 @@ func (v Value) Int(def, lo, hi int64) int64 {
 	}
 	n, err := strconv.ParseInt(v.node.Text, 10, 64)
 	if err != nil || n < lo || n > hi {
-		v.Fail(T("yaml.out_of_range", "value", v.shown()), accepted)
+		v.Fail(T("yaml.out_of_range", "value", v.Shown()), accepted)
 		return def
 	}
 	return n
 }
 
 func intRange(lo, hi int64) Text {
-	if hi == math.MaxInt64 || hi == math.MaxInt32 {
-		if lo == math.MinInt32 || lo == math.MinInt64 {
-			return T("yaml.accepts.integer")
-		}
+	if hi == math.MaxInt64 {
 		return T("yaml.accepts.integer_from", "min", lo)
 	}
 	return T("yaml.accepts.integer_range", "min", lo, "max", hi)
@@ -93,7 +93,7 @@ func (v Value) Float(def float64, in Range) float64 {
 	}
 	f, err := strconv.ParseFloat(v.node.Text, 64)
 	if err != nil || f < in.Min || f > in.Max || in.AboveMin && f == in.Min {
-		v.Fail(T("yaml.out_of_range", "value", v.shown()), accepted)
+		v.Fail(T("yaml.out_of_range", "value", v.Shown()), accepted)
 		return def
 	}
 	return f
@@ -168,6 +168,67 @@ func (v Value) Free() []Named {
 	return out
 }
 
+// JSON returns the value as JSON: texts, decimal numbers, true and false, lists and maps. A number in another notation,
+// infinity or NaN is a problem.
+func (v Value) JSON() (json.RawMessage, bool) {
+	if !v.Present() {
+		return json.RawMessage("null"), true
+	}
+	raw, ok := v.node.json(nil)
+	if !ok {
+		v.wrongType(T("yaml.accepts.json"))
+		return nil, false
+	}
+	return raw, true
+}
+
+func (n *Node) json(b []byte) ([]byte, bool) {
+	ok := true
+	switch n.Kind {
+	case Null:
+		return append(b, "null"...), true
+	case Bool:
+		return append(b, n.Text...), n.Text == "true" || n.Text == "false"
+	case Int:
+		return append(b, n.Text...), intForm.MatchString(n.Text)
+	case Float:
+		f, err := strconv.ParseFloat(n.Text, 64)
+		if err != nil || !floatForm.MatchString(n.Text) {
+			return nil, false
+		}
+		return strconv.AppendFloat(b, f, 'g', -1, 64), true
+	case String:
+		quoted, err := strictjson.Marshal(n.Text)
+		return append(b, quoted...), err == nil
+	case List:
+		b = append(b, '[')
+		for i, item := range n.Items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if b, ok = item.json(b); !ok {
+				return nil, false
+			}
+		}
+		return append(b, ']'), true
+	}
+	b = append(b, '{')
+	for i, e := range n.Entries {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		quoted, err := strictjson.Marshal(e.Key)
+		if err != nil {
+			return nil, false
+		}
+		b = append(append(b, quoted...), ':')
+		if b, ok = e.Value.json(b); !ok {
+			return nil, false
+		}
+	}
+	return append(b, '}'), true
+}
+
 // Section is a map with a fixed set of keys.
 type Section struct {
 	v     Value
@@ -185,10 +246,15 @@ func (v Value) Section() *Section {
 
 // Key declares a key and returns its value.
 func (s *Section) Key(name string) Value {
-	s.asked = append(s.asked, name)
+	if !slices.Contains(s.asked, name) {
+		s.asked = append(s.asked, name)
+	}
 	s.v.r.Declare(general(Join(s.v.path, name)))
 	return s.v.child(name)
 }
+
+// Asked returns the keys asked for so far.
+func (s *Section) Asked() []string { return slices.Clone(s.asked) }
 
 // Done records every key of the map that was not asked for.
 func (s *Section) Done() {

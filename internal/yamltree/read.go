@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"sekisho/internal/fault"
 )
 
 // Reader walks a tree by declared keys. Getters never fail: they record a Problem and return the default, so that one run
@@ -132,6 +134,11 @@ func (v Value) Fail(text, accepted Text) {
 	v.r.problems = append(v.r.problems, Problem{Pos: v.Pos(), Path: v.path, Text: text, Accepted: accepted})
 }
 
+// Refuse records a problem that has a code of its own.
+func (v Value) Refuse(code fault.Code, text, accepted Text) {
+	v.r.problems = append(v.r.problems, Problem{Pos: v.Pos(), Path: v.path, Code: code, Text: text, Accepted: accepted})
+}
+
 // Warn records a warning at this value.
 func (v Value) Warn(text Text) {
 	v.r.warnings = append(v.r.warnings, Problem{Pos: v.Pos(), Path: v.path, Text: text})
@@ -146,11 +153,11 @@ func (v Value) Required() bool {
 }
 
 func (v Value) wrongType(accepted Text) {
-	v.Fail(T("yaml.wrong_type", "value", v.shown()), accepted)
+	v.Fail(T("yaml.wrong_type", "value", v.Shown()), accepted)
 }
 
-// shown describes the value for a message: scalars as written, the others by kind.
-func (v Value) shown() string {
+// Shown describes the value for a message: scalars as written, the others by kind.
+func (v Value) Shown() string {
 	switch v.node.Kind {
 	case Map:
 		return "{…}"

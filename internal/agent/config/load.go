@@ -1,0 +1,185 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sekisho/internal/fault"
+	"sekisho/internal/locale"
+	"sekisho/internal/yamltree"
+)
+
+// OverlayName is the file beside the base file that is laid over it (A-CFG-02).
+const OverlayName = "agent.local.yaml"
+
+// Places are the absolute paths that configuration depends on (A-CFG-06).
+type Places struct {
+	Config     string // the base file
+	Executable string // the running program; built-in defaults lie beside it
+	StateRoot  string
+}
+
+// Locate finds the places. Arg is the command line's configuration file, or "" for the built-in config/agent.yaml beside
+// the executable. Only arg is taken against the working directory: it was typed there.
+func Locate(arg, executable, stateRoot string) (Places, error) {
+	if arg == "" {
+		arg = filepath.Join(filepath.Dir(executable), "config", "agent.yaml")
+	}
+	abs, err := filepath.Abs(arg)
+	if err != nil {
+		return Places{}, fmt.Errorf("locating the configuration: %w", err)
+	}
+	return Places{Config: abs, Executable: executable, StateRoot: stateRoot}, nil
+}
+
+// Loaded is a configuration that was read. Config is valid only when Load reported no errors.
+type Loaded struct {
+	Places Places
+	Config Config
+	// Fingerprint is the SHA-256, in hex, of the merged tree's canonical form: comments, order of keys and layout of the
+	// files do not count, every written value does.
+	Fingerprint string
+	// Files are the files that were read: the base, and the overlay if there is one.
+	Files []string
+	// Locale answers in the configured language, or in the nearest that could be had; it is never nil.
+	Locale *locale.Catalogue
+
+	tree *yamltree.Node
+}
+
+// Problems is what Load or Resolve found.
+type Problems struct {
+	Errors   []yamltree.Problem
+	Warnings []yamltree.Problem
+}
+
+// Err is nil without errors, else the coded error for all of them: configuration.feature_unavailable when that is all that
+// is wrong, configuration.invalid otherwise. Render tells the details.
+func (p Problems) Err() error {
+	if len(p.Errors) == 0 {
+		return nil
+	}
+	code := p.Errors[0].Code
+	for _, e := range p.Errors {
+		if e.Code != code {
+			code = ""
+		}
+	}
+	if code == "" {
+		code = fault.ConfigurationInvalid
+	}
+	first := p.Errors[0]
+	return fault.New(code, fault.Target(first.Pos.File), fault.Arg("count", len(p.Errors)), fault.Arg("key", first.Path))
+}
+
+// Load reads and checks the configuration: the whole vocabulary of the specification's section 14, types, ranges, the
+// files that it names, languages. It finds everything in one run and changes nothing.
+func Load(places Places) (*Loaded, Problems) {
+	l := &Loaded{Places: places, Locale: compiledIn(locale.English)}
+	tree, found := readTrees(l)
+	if len(found) > 0 {
+		yamltree.Sort(found)
+		return l, Problems{Errors: found}
+	}
+	l.tree = tree
+	sum := sha256.Sum256(tree.Canonical())
+	l.Fingerprint = hex.EncodeToString(sum[:])
+
+	r := yamltree.NewReader(tree)
+	s := sections{places: places, c: &l.Config, texts: l}
+	s.read(r)
+	return l, Problems{Errors: r.Problems(), Warnings: r.Warnings()}
+}
+
+func readTrees(l *Loaded) (*yamltree.Node, []yamltree.Problem) {
+	base, problems := readTree(l.Places.Config)
+	if base != nil {
+		l.Files = append(l.Files, l.Places.Config)
+	}
+	overlay := filepath.Join(filepath.Dir(l.Places.Config), OverlayName)
+	if overlay == l.Places.Config {
+		return base, problems
+	}
+	if _, err := os.Lstat(overlay); errors.Is(err, fs.ErrNotExist) {
+		return base, problems
+	}
+	over, more := readTree(overlay)
+	if over != nil {
+		l.Files = append(l.Files, overlay)
+	}
+	return yamltree.Merge(base, over), append(problems, more...)
+}
+
+func readTree(path string) (*yamltree.Node, []yamltree.Problem) {
+	data, err := readRegular(path, yamltree.MaxBytes)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, []yamltree.Problem{{Pos: yamltree.Pos{File: path}, Text: yamltree.T("config.file.too_large", "path", path, "limit", yamltree.MaxBytes)}}
+	case err != nil:
+		return nil, []yamltree.Problem{{Pos: yamltree.Pos{File: path}, Text: fileText(path, err)}}
+	}
+	return yamltree.Parse(path, data)
+}
+
+var (
+	errNotRegular   = errors.New("not a regular file")
+	errNotDirectory = errors.New("not a directory")
+	errTooLarge     = errors.New("too large")
+	errNotOwn       = errors.New("another account owns it")
+	errOpenToOthers = errors.New("others may open it")
+)
+
+// readRegular reads a whole regular file of at most limit bytes.
+func readRegular(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path) // before opening: a named pipe would block
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, errTooLarge
+	}
+	return data, nil
+}
+
+// fileText says why a file or directory cannot be used.
+func fileText(path string, err error) yamltree.Text {
+	key := ""
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		key = "config.file.missing"
+	case errors.Is(err, fs.ErrPermission):
+		key = "config.file.permission"
+	case errors.Is(err, errNotRegular):
+		key = "config.file.not_regular"
+	case errors.Is(err, errNotDirectory):
+		key = "config.file.not_directory"
+	case errors.Is(err, errNotOwn), errors.Is(err, errOpenToOthers):
+		key = "config.file.not_private"
+	}
+	if key != "" {
+		return yamltree.T(key, "path", path)
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err // the path is already in the message
+	}
+	return yamltree.T("config.file.unreadable", "path", path, "detail", err)
+}

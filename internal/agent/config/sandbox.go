@@ -1,0 +1,188 @@
+package config
+
+import (
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"sekisho/internal/fault"
+	"sekisho/internal/sandbox"
+	"sekisho/internal/yamltree"
+)
+
+// Shipped values of keys whose other values come later.
+const (
+	shippedTempMB = 4096
+	shippedHomeMB = 8192
+)
+
+// CgroupAuto lets the backend find a place for its cgroups.
+const CgroupAuto = "auto"
+
+var aliasPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
+
+func (s *sections) sandbox(m *yamltree.Section) {
+	defer m.Done()
+	c := &s.c.Sandbox
+	c.Profile = m.Key("profile").Enum(ProfileDevelopment, ProfileReadonly, ProfileDevelopment)
+	for _, item := range m.Key("workspaces").List() {
+		if p := s.path(item); p.Abs != "" {
+			c.Workspaces = append(c.Workspaces, p)
+		}
+	}
+	for _, item := range m.Key("mounts").List() {
+		s.mount(item)
+	}
+	execution := m.Key("execution").Section()
+	for _, item := range execution.Key("entries").List() {
+		s.entry(item)
+	}
+	execution.Done()
+	c.Environment = environment(m.Key("environment"))
+	c.TempMB = onlyShipped(m.Key("temp_mb"), shippedTempMB)
+	c.HomeMB = onlyShipped(m.Key("home_mb"), shippedHomeMB)
+	if v := m.Key("allow_tool_config_writes"); v.Bool(false) {
+		later(v, "false")
+	}
+	s.network(m.Key("network").Section())
+	s.resources(m.Key("resources").Section())
+}
+
+func (s *sections) mount(item yamltree.Value) {
+	m := item.Section()
+	defer m.Done()
+	path, access := m.Key("path"), m.Key("access")
+	if !item.Present() || item.Node().Kind != yamltree.Map {
+		return
+	}
+	allowed := []string{"read_only", "read_write", "read_write_delete"}
+	if s.c.Sandbox.Profile == ProfileReadonly {
+		allowed = allowed[:1] // A-POL-01
+	}
+	mount := Mount{}
+	if path.Required() {
+		mount.Path = s.path(path)
+	}
+	if access.Required() {
+		mount.Access = access.Enum("", allowed...)
+	}
+	if mount.Abs != "" && mount.Access != "" {
+		s.c.Sandbox.Mounts = append(s.c.Sandbox.Mounts, mount)
+	}
+}
+
+func (s *sections) entry(item yamltree.Value) {
+	m := item.Section()
+	defer m.Done()
+	alias, path, runtime, env := m.Key("alias"), m.Key("path"), m.Key("runtime_root"), m.Key("environment")
+	if !item.Present() || item.Node().Kind != yamltree.Map {
+		return
+	}
+	environment(env)
+	e := Entry{Key: item.Path(), RuntimeRoot: s.path(runtime)}
+	if path.Required() {
+		e.Path = s.path(path)
+	}
+	if !alias.Required() {
+		return
+	}
+	if e.Alias = alias.Text(""); !aliasPattern.MatchString(e.Alias) {
+		if alias.Node().Kind == yamltree.String {
+			alias.Fail(yamltree.T("config.alias.form", "value", e.Alias), yamltree.T("config.accepts.alias"))
+		}
+		return
+	}
+	for _, other := range s.c.Sandbox.Entries { // A-POL-04
+		if strings.EqualFold(other.Alias, e.Alias) {
+			alias.Fail(yamltree.T("config.alias.twice", "value", e.Alias, "other", other.Key), yamltree.Text{})
+			return
+		}
+	}
+	s.c.Sandbox.Entries = append(s.c.Sandbox.Entries, e)
+}
+
+// environment checks the shape; any variable comes later.
+func environment(v yamltree.Value) map[string]string {
+	vars := v.Free()
+	for _, e := range vars {
+		e.Value.Text("")
+	}
+	if len(vars) > 0 {
+		v.Refuse(fault.FeatureUnavailable, yamltree.T("config.later.environment"), yamltree.T("yaml.accepts.one_of", "values", "{}"))
+	}
+	return nil
+}
+
+func onlyShipped(v yamltree.Value, shipped int) int {
+	n := count(v, int64(shipped))
+	if n != shipped {
+		later(v, strconv.Itoa(shipped))
+	}
+	return n
+}
+
+func (s *sections) network(m *yamltree.Section) {
+	defer m.Done()
+	access := m.Key("access")
+	n := &s.c.Sandbox.Network
+	n.Access = access.Enum(sandbox.NetworkNone, sandbox.NetworkNone, sandbox.NetworkLocal, sandbox.NetworkRestricted)
+	if n.Access != sandbox.NetworkNone {
+		later(access, sandbox.NetworkNone)
+	}
+	local, restricted := m.Key("local_endpoints"), m.Key("restricted_endpoints")
+	n.Local = ports(local)
+	for _, item := range restricted.List() {
+		e := item.Section()
+		host, list := e.Key("host"), e.Key("ports")
+		e.Done()
+		if !item.Present() || item.Node().Kind != yamltree.Map {
+			continue
+		}
+		host.Required()
+		list.Required()
+		n.Restricted = append(n.Restricted, sandbox.Endpoint{Host: host.Text(""), Ports: ports(list)})
+	}
+	s.networkMode(access, local, restricted)
+}
+
+// networkMode refuses endpoints of a mode that is not chosen, and a chosen mode without endpoints (A-POL-06).
+func (s *sections) networkMode(access, local, restricted yamltree.Value) {
+	n := s.c.Sandbox.Network
+	for _, list := range []struct {
+		v    yamltree.Value
+		mode string
+		n    int
+	}{{local, sandbox.NetworkLocal, len(n.Local)}, {restricted, sandbox.NetworkRestricted, len(n.Restricted)}} {
+		switch {
+		case list.n > 0 && n.Access != list.mode:
+			list.v.Fail(yamltree.T("config.network.mode_mismatch", "access", n.Access, "mode", list.mode), yamltree.Text{})
+		case list.n == 0 && n.Access == list.mode:
+			access.Fail(yamltree.T("config.network.empty", "access", n.Access, "key", list.v.Path()), yamltree.Text{})
+		}
+	}
+}
+
+func ports(v yamltree.Value) []int {
+	var out []int
+	for _, p := range v.List() {
+		if n := int(p.Int(0, 1, 65535)); n > 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (s *sections) resources(m *yamltree.Section) {
+	defer m.Done()
+	c := &s.c.Sandbox.Resources
+	c.Profile = m.Key("profile").Enum("normal", "constrained", "normal", "extended")
+	c.MemoryMB = count(m.Key("memory_mb"), 0)
+	c.ProcessLimit = count(m.Key("process_limit"), 0)
+	c.TimeoutSeconds = count(m.Key("execution_timeout_seconds"), 0)
+	cgroup := m.Key("cgroup")
+	c.Cgroup = cgroup.Text(CgroupAuto)
+	if c.Cgroup != CgroupAuto && !filepath.IsAbs(c.Cgroup) {
+		cgroup.Fail(yamltree.T("yaml.not_allowed", "value", cgroup.Shown()), yamltree.T("config.accepts.cgroup"))
+	}
+}
