@@ -1,0 +1,222 @@
+// Package mcpserver is the outside of agent-mcp: two tools over MCP, and nothing else (A-MCP-01). It is the only user of
+// the MCP SDK.
+//
+// Everything that comes in is untrusted. A frame is decoded strictly before the SDK sees it, a method outside the surface
+// is answered with -32601, arguments and images are validated before a task exists, and texts that go out are escaped so
+// that no value can forge another line. The package knows the runtime's exported API only: no policy, planner or model.
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sekisho/internal/agent"
+	"sekisho/internal/agent/runtime"
+)
+
+// Runtime is what the server needs of the Agent Runtime.
+type Runtime interface {
+	Enqueue(runtime.Request) (runtime.Accepted, error)
+	Cancel(ctx context.Context, taskID string) error
+	Status(taskID, sessionID string) (agent.TaskStatus, error)
+}
+
+// Deps are the server's collaborators; all are required.
+type Deps struct {
+	Runtime Runtime
+	Texts   Texts
+	Log     *slog.Logger
+	Version string
+	Images  ImageLimits
+}
+
+// Server offers agent_run and agent_status.
+type Server struct {
+	runtime Runtime
+	texts   Texts
+	log     *slog.Logger
+	images  ImageLimits
+	mcp     *mcp.Server
+}
+
+// methods is the whole surface; the SDK alone would also answer prompts, resources, logging and an event stream.
+var methods = []string{
+	"initialize", "notifications/initialized", "notifications/cancelled", "ping",
+	"server/discover", "tools/list", "tools/call",
+}
+
+// New returns a server that is not yet connected to anything.
+func New(d Deps) *Server {
+	s := &Server{runtime: d.Runtime, texts: d.Texts, log: d.Log, images: d.Images}
+	s.mcp = mcp.NewServer(
+		&mcp.Implementation{Name: "agent-mcp", Version: d.Version},
+		&mcp.ServerOptions{
+			Logger:       d.Log.With("component", "mcp"),
+			Instructions: d.Texts.Text("mcp.instructions", nil),
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		})
+	s.mcp.AddTool(&mcp.Tool{
+		Name:        "agent_run",
+		Description: d.Texts.Text("mcp.agent_run", nil),
+		InputSchema: json.RawMessage(runSchema),
+	}, s.agentRun)
+	s.mcp.AddTool(&mcp.Tool{
+		Name:        "agent_status",
+		Description: d.Texts.Text("mcp.agent_status", nil),
+		InputSchema: json.RawMessage(statusSchema),
+	}, s.agentStatus)
+	s.mcp.AddReceivingMiddleware(allowOnly(methods))
+	return s
+}
+
+func allowOnly(allowed []string) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if !slices.Contains(allowed, method) {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+			}
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// connection ties the requests of one client to the tasks they started, so that notifications/cancelled cancels the task of
+// its agent_run also after that request was answered (A-RUN-04).
+type connection struct {
+	owner string
+
+	mu        sync.Mutex
+	tasks     map[string]string // request id → task id
+	cancelled map[string]bool   // request ids cancelled before their task existed
+}
+
+type connectionKey struct{}
+
+// ServeStdio serves one client until its input ends, ctx is cancelled or the client can no longer be written to. Owner
+// names the client towards the runtime; ready is called once the transport has started (A-MCP-10). The caller then ends
+// the client's tasks with the runtime's CloseOwner. The end of input is no error.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, owner string, ready func()) error {
+	conn := &connection{owner: owner, tasks: map[string]string{}, cancelled: map[string]bool{}}
+	ctx = context.WithValue(ctx, connectionKey{}, conn)
+	var cancels sync.WaitGroup
+	defer cancels.Wait()
+	transport := &lineTransport{in: in, out: out, log: s.log, limit: FrameLimit, cancelled: func(id string) {
+		if task := conn.cancel(id); task != "" {
+			cancels.Go(func() { s.cancelTask(ctx, task) })
+		}
+	}}
+	session, err := s.mcp.Connect(ctx, transport, nil)
+	if err != nil {
+		return err
+	}
+	ready()
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	select {
+	case <-ctx.Done():
+		session.Close()
+		<-ended
+		return nil
+	case err := <-ended:
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	}
+}
+
+// NewOwner returns a name for a new client.
+func NewOwner() string { return uuid.NewString() }
+
+func (s *Server) agentRun(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	in, err := parseRun(req.Params.Arguments, s.images)
+	if err != nil {
+		return s.refusal(err), nil
+	}
+	conn, _ := ctx.Value(connectionKey{}).(*connection)
+	if conn == nil {
+		return nil, errors.New("agent_run outside a connection")
+	}
+	accepted, err := s.runtime.Enqueue(runtime.Request{
+		Text:        in.Request,
+		SessionID:   in.SessionID,
+		Temperature: in.Temperature,
+		Images:      in.Images,
+		Owner:       conn.owner,
+	})
+	if err != nil {
+		return s.refusal(err), nil
+	}
+	if conn.started(requestID(req), accepted.TaskID) {
+		s.cancelTask(ctx, accepted.TaskID)
+	}
+	return textResult(acceptedText(accepted.TaskID, accepted.SessionID, s.texts.Text("run.accepted", nil))), nil
+}
+
+func (s *Server) agentStatus(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	in, err := parseStatus(req.Params.Arguments)
+	if err != nil {
+		return s.refusal(err), nil
+	}
+	status, err := s.runtime.Status(in.TaskID, in.SessionID)
+	if err != nil {
+		return s.refusal(err), nil
+	}
+	return textResult(statusText(status)), nil
+}
+
+func (s *Server) cancelTask(ctx context.Context, task string) {
+	// Detached: a client that closes right after its cancellation still means it.
+	if err := s.runtime.Cancel(context.WithoutCancel(ctx), task); err != nil {
+		s.log.Warn("cancelling a task", "task_id", task, "error", err)
+	}
+}
+
+func requestID(req *mcp.CallToolRequest) string {
+	if req.Extra == nil {
+		return ""
+	}
+	return req.Extra.Header.Get(requestIDHeader)
+}
+
+// maxRemembered bounds what one client can make the server remember of its requests.
+const maxRemembered = 4096
+
+// started records the task of a request and reports whether the request was cancelled meanwhile.
+func (c *connection) started(id, task string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cancelled[id] {
+		delete(c.cancelled, id)
+		return true
+	}
+	if len(c.tasks) >= maxRemembered {
+		clear(c.tasks) // ids of finished tasks are indistinguishable here; forgetting only loses a late cancellation
+	}
+	c.tasks[id] = task
+	return false
+}
+
+// cancel returns the task of a request, or "" and remembers the id for a task that may still start.
+func (c *connection) cancel(id string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if task, ok := c.tasks[id]; ok {
+		delete(c.tasks, id)
+		return task
+	}
+	if len(c.cancelled) >= maxRemembered {
+		clear(c.cancelled)
+	}
+	c.cancelled[id] = true
+	return ""
+}
