@@ -48,9 +48,8 @@ func Kill(id ID) error {
 	return err
 }
 
-// Parent returns a channel that is closed when the process that started this one ends, or when stop is called; stop
-// waits for the watcher. A process without a visible parent (PID 1 of a namespace, or one whose parent is outside it)
-// never sees the channel closed before stop.
+// Parent returns a channel that is closed when the process that started this one ends. stop, called once, ends the watch
+// and waits for it; the channel then stays as it is. A process whose parent is outside its PID namespace has none to watch.
 func Parent() (gone <-chan struct{}, stop func(), err error) {
 	ch := make(chan struct{})
 	ppid := os.Getppid()
