@@ -14,44 +14,11 @@ import (
 	"sekisho/internal/strictjson"
 )
 
-// settings is a checked Config in the form in which requests carry it.
+// settings is what New derives from a checked Config.
 type settings struct {
-	base      string // endpoint without a trailing slash
-	loopback  bool   // the endpoint is this machine
-	think     json.RawMessage
-	keepAlive json.RawMessage // nil: not sent
-	extra     map[string]json.RawMessage
-	shadowed  []string // typed names that extra holds: never sent (A-OLL-02)
-}
-
-// Warning is something that a person should hear at start: a locale key with its arguments.
-type Warning struct {
-	Key  string
-	Args map[string]string
-}
-
-// Warnings reports what the configuration asks for and Ollama will not do, and a prompt that crosses the network in the
-// clear (A-OLL-02, A-OLL-09).
-func (c *Client) Warnings() []Warning {
-	var w []Warning
-	for _, name := range c.set.shadowed {
-		w = append(w, Warning{"warning.ollama.extra_option_typed", map[string]string{"option": name}})
-	}
-	o := c.cfg.Options
-	for _, gone := range []struct {
-		name string
-		set  bool
-	}{
-		{"tfs_z", o.TfsZ != nil}, {"mirostat", o.Mirostat != nil}, {"mirostat_tau", o.MirostatTau != nil}, {"mirostat_eta", o.MirostatEta != nil},
-	} {
-		if gone.set {
-			w = append(w, Warning{"warning.ollama.option_ignored", map[string]string{"option": gone.name}})
-		}
-	}
-	if !c.set.loopback && strings.HasPrefix(c.set.base, "http:") {
-		w = append(w, Warning{"warning.ollama.plain_http", map[string]string{"endpoint": c.set.base}})
-	}
-	return w
+	base     string                     // endpoint without a trailing slash
+	loopback bool                       // the endpoint is this machine
+	extra    map[string]json.RawMessage // extra options without typed names, which are never sent (A-OLL-02)
 }
 
 func check(cfg Config) (settings, error) {
@@ -67,10 +34,10 @@ func check(cfg Config) (settings, error) {
 	if cfg.Model == "" || !plainText(cfg.Model) {
 		return refuse("ollama.model", "the model needs a name without control characters")
 	}
-	if s.think, err = think(cfg.Think); err != nil {
+	if err := checkThink(cfg.Think); err != nil {
 		return refuse("ollama.think", "%w", err)
 	}
-	if s.keepAlive, err = keepAlive(cfg.KeepAlive); err != nil {
+	if err := checkKeepAlive(cfg.KeepAlive); err != nil {
 		return refuse("ollama.keep_alive", "%w", err)
 	}
 	if n := cfg.TopLogprobs; n != nil && (*n < 0 || *n > 20) {
@@ -85,15 +52,13 @@ func check(cfg Config) (settings, error) {
 	s.extra = map[string]json.RawMessage{}
 	for name, value := range cfg.Extra {
 		if slices.Contains(typedOptions, name) {
-			s.shadowed = append(s.shadowed, name)
-			continue
+			continue // reported when the configuration is read
 		}
 		if _, err := strictjson.Canonical(value); err != nil {
 			return refuse("ollama.extra_options."+name, "%w", err)
 		}
 		s.extra[name] = value
 	}
-	slices.Sort(s.shadowed)
 	if cfg.HeaderValueFile != "" {
 		if !s.loopback && strings.HasPrefix(s.base, "http:") {
 			return refuse("ollama.header_value_file", "a credential is not sent over plain http beyond this machine; use an https endpoint")
@@ -135,28 +100,27 @@ func isLoopback(host string) bool {
 	return err == nil && a.Unmap().IsLoopback()
 }
 
-func think(text string) (json.RawMessage, error) {
-	switch text {
-	case "true", "false":
-		return json.RawMessage(text), nil
-	case "low", "medium", "high", "max":
-		return json.RawMessage(strconv.Quote(text)), nil
+func checkThink(raw json.RawMessage) error {
+	switch string(raw) {
+	case "true", "false", `"low"`, `"medium"`, `"high"`, `"max"`:
+		return nil
 	}
-	return nil, fmt.Errorf("%q is none of true, false, low, medium, high, max", text)
+	return fmt.Errorf("%q is none of true, false, low, medium, high, max", raw)
 }
 
-// keepAlive tells the two forms of Ollama apart: bare digits in a string are an error there.
-func keepAlive(text string) (json.RawMessage, error) {
-	if text == "" {
-		return nil, nil
+// checkKeepAlive accepts the two forms of Ollama; bare digits in a string are an error there.
+func checkKeepAlive(raw json.RawMessage) error {
+	var text string
+	var seconds int64
+	if len(raw) == 0 || json.Unmarshal(raw, &seconds) == nil && string(raw) != "null" {
+		return nil
 	}
-	if n, err := strconv.Atoi(text); err == nil {
-		return json.RawMessage(strconv.Itoa(n)), nil
+	if json.Unmarshal(raw, &text) == nil {
+		if _, err := time.ParseDuration(text); err == nil {
+			return nil
+		}
 	}
-	if _, err := time.ParseDuration(text); err != nil {
-		return nil, fmt.Errorf("%q is neither a duration such as 5m nor whole seconds", text)
-	}
-	return json.RawMessage(strconv.Quote(text)), nil
+	return fmt.Errorf("%q is neither a duration such as 5m nor whole seconds", raw)
 }
 
 // options merges configured, per-call and extra options; nil when none is set.

@@ -26,9 +26,10 @@ const (
 type Config struct {
 	Endpoint string // http or https URL without user info, query and fragment; a path is a prefix
 	Model    string
-	Think    string // true, false, low, medium, high, max; always sent (A-OLL-08)
-	// KeepAlive is a duration ("5m", negative = forever) or whole seconds ("300"). Empty means not sent.
-	KeepAlive   string
+	// Think is true, false, "low", "medium", "high" or "max" as JSON; always sent (A-OLL-08).
+	Think json.RawMessage
+	// KeepAlive is a duration such as "5m" or whole seconds as JSON; negative = forever. Empty means not sent.
+	KeepAlive   json.RawMessage
 	Options     agent.OllamaOptions
 	Extra       map[string]json.RawMessage // further options; a typed name in it is never sent (A-OLL-02)
 	Logprobs    bool

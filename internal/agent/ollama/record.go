@@ -14,7 +14,7 @@ func (c *Client) complete(rec *CallRecord, r Request, out Response, err error) {
 	rec.Session, rec.Task, rec.PlannerTask, rec.Iteration, rec.Replan = m.Session, m.Task, m.PlannerTask, m.Iteration, m.Replan
 	rec.Phase, rec.Model = r.Phase, c.cfg.Model
 	rec.DurationMS = time.Since(rec.Time).Milliseconds()
-	rec.Request.Endpoint, rec.Request.Think, rec.Request.KeepAlive, rec.Request.Format = c.set.base, c.set.think, c.set.keepAlive, len(r.Format) > 0
+	rec.Request.Endpoint, rec.Request.Think, rec.Request.KeepAlive, rec.Request.Format = c.set.base, c.cfg.Think, c.cfg.KeepAlive, len(r.Format) > 0
 	for _, t := range r.Tools {
 		rec.Request.Tools = append(rec.Request.Tools, t.Name)
 	}

@@ -75,10 +75,13 @@ func (c *Client) encode(r Request) (chatRequest, error) {
 	if err != nil {
 		return chatRequest{}, fmt.Errorf("options: %w", err)
 	}
-	q := chatRequest{Model: c.cfg.Model, Think: c.set.think, KeepAlive: c.set.keepAlive, Options: options,
+	q := chatRequest{Model: c.cfg.Model, Think: c.cfg.Think, Options: options,
 		Logprobs: c.cfg.Logprobs, TopLogprobs: c.cfg.TopLogprobs}
 	if len(r.Format) > 0 { // "" and an absent member differ here: an empty raw value is no JSON
 		q.Format = r.Format
+	}
+	if len(c.cfg.KeepAlive) > 0 {
+		q.KeepAlive = c.cfg.KeepAlive
 	}
 	for _, t := range r.Tools {
 		params, err := parameters(t.Parameters)
