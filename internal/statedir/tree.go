@@ -48,8 +48,10 @@ func (i *Instance) RemoveTree(elems ...string) error {
 	if err := removeTree(i.dir.fsys, parent, last); err != nil {
 		return fmt.Errorf("removing %s: %w", path, err)
 	}
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing %s: it is still there (%w)", path, errors.Join(err))
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("removing %s: it is still there", path)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing %s: its absence is not certain: %w", path, err)
 	}
 	return i.dir.fsys.Sync(parent)
 }

@@ -117,7 +117,10 @@ func (r *remover) removeEasy(dir *os.File, name string) (bool, error) {
 	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
 		return false, nil
 	}
-	return false, err // EBUSY: something is mounted there
+	if errors.Is(err, unix.EBUSY) {
+		err = fmt.Errorf("a mount, which is not entered: %w", err)
+	}
+	return false, err
 }
 
 // moveUp moves a full directory of dir to the top under a new name. Moving needs write permission on it.
