@@ -20,6 +20,9 @@ const (
 // CgroupAuto lets the backend find a place for its cgroups.
 const CgroupAuto = "auto"
 
+// mountAccesses are the values of sandbox.mounts[].access (A-POL-01).
+var mountAccesses = []string{"read_only", "read_write", "read_write_delete"}
+
 var aliasPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
 
 func (s *sections) sandbox(m *yamltree.Section) {
@@ -56,7 +59,7 @@ func (s *sections) mount(item yamltree.Value) {
 	if !item.Present() || item.Node().Kind != yamltree.Map {
 		return
 	}
-	allowed := []string{"read_only", "read_write", "read_write_delete"}
+	allowed := mountAccesses
 	if s.c.Sandbox.Profile == ProfileReadonly {
 		allowed = allowed[:1] // A-POL-01
 	}

@@ -1,0 +1,170 @@
+package config
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sekisho/internal/sandbox"
+	"sekisho/internal/strictjson"
+)
+
+// SnapshotSchema is the schema version of a Snapshot on disk.
+const SnapshotSchema = 1
+
+// maxSnapshotBytes bounds a snapshot file; a thousand entries stay far below it.
+const maxSnapshotBytes = 4 << 20
+
+// Snapshot is one record of the Applied Configuration Store: what was declared and what it resolved to (A-CFG-03).
+type Snapshot struct {
+	SchemaVersion int    `json:"schema_version"`
+	ConfigPath    string `json:"config_path"`
+	// Fingerprint covers every written value of the merged YAML, also those that the members below do not show.
+	Fingerprint string                 `json:"fingerprint"`
+	Profile     string                 `json:"profile"`
+	Workspaces  []Resolution           `json:"workspaces"`
+	Mounts      []MountResolution      `json:"mounts"`
+	Entries     []EntryResolution      `json:"entries"`
+	Network     sandbox.NetworkPolicy  `json:"network"`
+	Resources   sandbox.ResourcePolicy `json:"resources"`
+	Environment map[string]string      `json:"environment"`
+}
+
+// Resolution is one declared directory: as written, where it leads, and which object that is.
+type Resolution struct {
+	Logical  string         `json:"logical"`
+	Resolved string         `json:"resolved"`
+	ID       sandbox.FileID `json:"id"`
+}
+
+// MountResolution is a mount with its access.
+type MountResolution struct {
+	Resolution
+	Access string `json:"access"`
+}
+
+// EntryResolution is one execution entry. The file's identity is its SHA-256, so that an equal copy needs no new approval.
+type EntryResolution struct {
+	Alias       string        `json:"alias"`
+	Class       sandbox.Class `json:"class"`
+	Logical     string        `json:"logical"`
+	Resolved    string        `json:"resolved"`
+	SHA256      string        `json:"sha256"`
+	RuntimeRoot *Resolution   `json:"runtime_root,omitempty"`
+}
+
+// decodeSnapshot is strict: unknown members, duplicate names, malformed hashes or paths make the record corrupt.
+func decodeSnapshot(data []byte) (Snapshot, error) {
+	var s Snapshot
+	if err := strictjson.Unmarshal(data, maxSnapshotBytes, &s); err != nil {
+		return Snapshot{}, err
+	}
+	if err := s.wellFormed(); err != nil {
+		return Snapshot{}, err
+	}
+	return s, nil
+}
+
+// wellFormed checks what A-CFG-05 asks of a record.
+func (s Snapshot) wellFormed() error {
+	switch {
+	case s.SchemaVersion != SnapshotSchema:
+		return fmt.Errorf("schema version %d, expected %d", s.SchemaVersion, SnapshotSchema)
+	case !cleanAbs(s.ConfigPath):
+		return errors.New("the configuration's path is not absolute")
+	case !isSHA256(s.Fingerprint):
+		return errors.New("the fingerprint is not a SHA-256")
+	case s.Profile != ProfileReadonly && s.Profile != ProfileDevelopment:
+		return fmt.Errorf("unknown profile %q", s.Profile)
+	}
+	for _, w := range s.Workspaces {
+		if err := w.wellFormed(); err != nil {
+			return fmt.Errorf("workspace: %w", err)
+		}
+	}
+	for _, m := range s.Mounts {
+		if err := m.wellFormed(); err != nil {
+			return fmt.Errorf("mount: %w", err)
+		}
+		if !slices.Contains(mountAccesses, m.Access) {
+			return fmt.Errorf("mount: unknown access %q", m.Access)
+		}
+	}
+	aliases := map[string]bool{}
+	for _, e := range s.Entries {
+		if err := e.wellFormed(); err != nil {
+			return fmt.Errorf("entry: %w", err)
+		}
+		folded := strings.ToLower(e.Alias)
+		if aliases[folded] {
+			return fmt.Errorf("entry: alias %q twice", e.Alias)
+		}
+		aliases[folded] = true
+	}
+	return s.limitsWellFormed()
+}
+
+func (s Snapshot) limitsWellFormed() error {
+	r := s.Resources
+	if r.MemoryMB < 1 || r.ProcessLimit < 1 || r.TimeoutSeconds < 1 || r.Cgroup == "" {
+		return errors.New("a resource limit is missing")
+	}
+	switch s.Network.Access {
+	case sandbox.NetworkNone, sandbox.NetworkLocal, sandbox.NetworkRestricted:
+		return nil
+	}
+	return fmt.Errorf("unknown network access %q", s.Network.Access)
+}
+
+func (r Resolution) wellFormed() error {
+	if r.Logical == "" || !cleanAbs(r.Resolved) {
+		return fmt.Errorf("resolved path %q is not absolute", r.Resolved)
+	}
+	return nil
+}
+
+func (e EntryResolution) wellFormed() error {
+	switch {
+	case !aliasPattern.MatchString(e.Alias):
+		return fmt.Errorf("malformed alias %q", e.Alias)
+	case e.Class != sandbox.ClassEntry && e.Class != sandbox.ClassShell:
+		return fmt.Errorf("unknown class %q", e.Class)
+	case e.Logical == "" || !cleanAbs(e.Resolved):
+		return fmt.Errorf("resolved path %q is not absolute", e.Resolved)
+	case !isSHA256(e.SHA256):
+		return errors.New("the hash is not a SHA-256")
+	case e.RuntimeRoot != nil:
+		return e.RuntimeRoot.wellFormed()
+	}
+	return nil
+}
+
+func cleanAbs(path string) bool { return filepath.IsAbs(path) && filepath.Clean(path) == path }
+
+// isSHA256 accepts 64 lower-case hex digits.
+func isSHA256(s string) bool {
+	raw, err := hex.DecodeString(s)
+	return err == nil && len(raw) == 32 && strings.ToLower(s) == s
+}
+
+// normalize sorts what has no order of its own and replaces nil by empty, so that equal content compares equal.
+func (s *Snapshot) normalize() {
+	byPath := func(a, b Resolution) int {
+		return cmp.Or(strings.Compare(a.Resolved, b.Resolved), strings.Compare(a.Logical, b.Logical))
+	}
+	s.Workspaces = append([]Resolution{}, s.Workspaces...)
+	s.Mounts = append([]MountResolution{}, s.Mounts...)
+	s.Entries = append([]EntryResolution{}, s.Entries...)
+	slices.SortFunc(s.Workspaces, byPath)
+	slices.SortFunc(s.Mounts, func(a, b MountResolution) int {
+		return cmp.Or(byPath(a.Resolution, b.Resolution), strings.Compare(a.Access, b.Access))
+	})
+	slices.SortFunc(s.Entries, func(a, b EntryResolution) int { return strings.Compare(strings.ToLower(a.Alias), strings.ToLower(b.Alias)) })
+	if s.Environment == nil {
+		s.Environment = map[string]string{}
+	}
+}
