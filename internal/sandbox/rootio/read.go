@@ -16,9 +16,9 @@ type Entry struct {
 	Info Info
 }
 
-// Open opens the object for reading; for a directory too. The caller closes the file. The file system's refusal is a
+// OpenRead opens the object for reading; for a directory too. The caller closes the file. The file system's refusal is a
 // *fs.PathError with fs.ErrPermission.
-func (t *Target) Open() (*os.File, error) {
+func (t *Target) OpenRead() (*os.File, error) {
 	if t.object == nil {
 		return nil, pathError(t.path, syscall.ENOENT)
 	}
@@ -50,7 +50,7 @@ func (t *Target) List(limit int) (entries []Entry, more bool, err error) {
 	if t.info.Kind != Dir {
 		return nil, false, pathError(t.path, syscall.ENOTDIR)
 	}
-	f, err := t.Open()
+	f, err := t.OpenRead()
 	if err != nil {
 		return nil, false, err
 	}

@@ -1,0 +1,206 @@
+// Package resolve turns paths of a configuration into the objects they mean: canonical path, identity, file system, and for
+// programs the SHA-256 of their bytes (A-POL-02, A-POL-04).
+//
+// It is used when a configuration is applied and when a start compares with what was applied. Each answer comes from one
+// descriptor: the object is opened through all links, the kernel tells its canonical path, and that path must lead to the
+// same object without any link. While a task runs nothing resolves here; rootio does, below the roots' descriptors.
+package resolve
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"sekisho/internal/fault"
+	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/rootio"
+)
+
+// ResolvedRoot is one directory of a configuration.
+type ResolvedRoot struct {
+	Declared string
+	// Path is absolute and free of links, "." and "..".
+	Path string
+	ID   sandbox.FileID
+	// Filesystem is the type's name, such as "ext2/3/4" or "nfs"; a magic number in hexadecimal when unknown.
+	Filesystem string
+}
+
+// Root resolves an existing directory. Errors: *fault.Error sandbox.resolution_unconfirmed (missing, cycle, moved while it
+// was resolved), variant not_directory for any other kind; preflight.unsupported_os.
+func Root(name string) (ResolvedRoot, error) {
+	o, err := rootio.Follow(name)
+	if err != nil {
+		return ResolvedRoot{}, err
+	}
+	defer o.Close()
+	if o.Info().Kind != rootio.Dir {
+		return ResolvedRoot{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Variant("not_directory"), fault.Target(name))
+	}
+	return ResolvedRoot{Declared: name, Path: o.Path(), ID: o.Info().ID, Filesystem: o.Filesystem}, nil
+}
+
+// ResolvedExecutable is one program of a configuration.
+type ResolvedExecutable struct {
+	Declared   string
+	Path       string
+	ID         sandbox.FileID
+	Filesystem string
+	SHA256     string // lower-case hex
+	// Script is true when the file starts with "#!" (A-POL-11).
+	Script bool
+}
+
+// Executable resolves and hashes an existing regular file. Errors as Root, variant not_file for any other kind; a FIFO or
+// device is refused without being opened.
+func Executable(name string) (ResolvedExecutable, error) {
+	o, err := rootio.Follow(name)
+	if err != nil {
+		return ResolvedExecutable{}, err
+	}
+	defer o.Close()
+	if o.Info().Kind != rootio.File {
+		return ResolvedExecutable{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Variant("not_file"), fault.Target(name))
+	}
+	e := ResolvedExecutable{Declared: name, Path: o.Path(), ID: o.Info().ID, Filesystem: o.Filesystem}
+	if e.SHA256, e.Script, err = digest(o.Root); err != nil {
+		return ResolvedExecutable{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Target(name), fault.Cause(err))
+	}
+	return e, nil
+}
+
+// Verify confirms that root still is the object of the policy: sandbox.resolution_changed, or for an entry
+// executable.resolution_changed, when not.
+func Verify(root sandbox.Root) error {
+	r, err := rootio.Open(root.Path, root.ID)
+	if err != nil {
+		if fault.CodeOf(err) == fault.SandboxResolutionChanged && root.File {
+			return fault.New(fault.ExecutableResolutionChanged, fault.Target(root.Path), fault.Cause(err))
+		}
+		return err
+	}
+	return r.Close()
+}
+
+// VerifyEntry confirms, right before a start, that an approved entry still is what was applied, and returns the identity of
+// the file that was hashed. Errors: *fault.Error executable.resolution_changed (gone, a link, another kind),
+// executable.hash_changed.
+func VerifyEntry(e sandbox.Entry) (sandbox.FileID, error) {
+	now, err := Executable(e.Path)
+	switch {
+	case fault.CodeOf(err) == fault.PreflightUnsupportedOS:
+		return sandbox.FileID{}, err
+	case err != nil || now.Path != e.Path:
+		return sandbox.FileID{}, fault.New(fault.ExecutableResolutionChanged, fault.Target(e.Path), fault.Cause(err))
+	case now.SHA256 != e.SHA256:
+		return sandbox.FileID{}, fault.New(fault.ExecutableHashChanged, fault.Target(e.Path), fault.Cause(fmt.Errorf("SHA-256 is %s, approved was %s", now.SHA256, e.SHA256)))
+	}
+	return now.ID, nil
+}
+
+// HashFile returns the SHA-256 of the whole file as lower-case hex, independent of the file's offset.
+func HashFile(f *os.File) (string, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, 1<<62)); err != nil {
+		return "", fmt.Errorf("hashing %s: %w", f.Name(), err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// IsScript tells whether the file starts with "#!" (A-POL-11).
+func IsScript(f *os.File) (bool, error) {
+	var head [2]byte
+	_, err := io.ReadFull(io.NewSectionReader(f, 0, 2), head[:])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, err
+	}
+	return string(head[:]) == "#!", nil
+}
+
+// Within tells, element by element, whether name is root or lies below it; /a/b does not contain /a/bc. Both are absolute
+// and clean, as resolved paths are.
+func Within(root, name string) bool {
+	rest, ok := strings.CutPrefix(name, root)
+	return ok && (rest == "" || root == "/" || rest[0] == '/')
+}
+
+func digest(r *rootio.Root) (sum string, script bool, err error) {
+	f, err := r.Reader()
+	if err != nil {
+		return "", false, err
+	}
+	defer f.Close()
+	if script, err = IsScript(f); err != nil {
+		return "", false, err
+	}
+	if sum, err = HashFile(f); err != nil {
+		return "", false, err
+	}
+	return sum, script, nil
+}
+
+// ProtectedPath is a path that no root may expose, resolved as far as it exists (A-POL-09).
+type ProtectedPath struct {
+	Path string
+	// Above are the identities of Path and of every directory above it, as far as they exist.
+	Above []sandbox.FileID
+}
+
+// Protected resolves an absolute path of which any number of last elements may be missing.
+func Protected(name string) (ProtectedPath, error) {
+	var rest []string
+	for p := path.Clean(name); ; p = path.Dir(p) {
+		o, err := rootio.Follow(p)
+		if err == nil {
+			full := path.Join(append([]string{o.Path()}, rest...)...)
+			o.Close()
+			above, err := identities(full)
+			return ProtectedPath{Path: full, Above: above}, err
+		}
+		if !errors.Is(err, syscall.ENOENT) || p == "/" {
+			return ProtectedPath{}, err
+		}
+		rest = append([]string{path.Base(p)}, rest...)
+	}
+}
+
+func identities(p string) ([]sandbox.FileID, error) {
+	var ids []sandbox.FileID
+	for ; ; p = path.Dir(p) {
+		o, err := rootio.Follow(p)
+		if err == nil {
+			ids = append(ids, o.Info().ID)
+			o.Close()
+		} else if !errors.Is(err, syscall.ENOENT) {
+			return nil, err
+		}
+		if p == "/" {
+			return ids, nil
+		}
+	}
+}
+
+// OSRuntime lists the system's own programs and libraries, the os_runtime_root of section 13: /usr, and those of /bin,
+// /sbin, /lib, /lib32, /lib64 and /libx32 that are directories of their own and no links into it.
+func OSRuntime() ([]ResolvedRoot, error) {
+	var roots []ResolvedRoot
+	for _, name := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		r, err := Root(name)
+		if errors.Is(err, syscall.ENOENT) && name != "/usr" {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.Path == name {
+			roots = append(roots, r)
+		}
+	}
+	return roots, nil
+}
