@@ -87,12 +87,12 @@ type Info struct {
 func (i Info) has(v string) bool { return slices.Contains(i.Variants, v) }
 
 var catalogue = map[Code]Info{
-	ConfigurationInvalid: {Category: Validation, Variants: []string{"unreadable", "locale", "prompt"}},
+	ConfigurationInvalid: {Category: Validation, Variants: []string{"unreadable", "locale", "prompt", "policy_profile", "policy_filesystem", "policy_nested", "policy_readonly_mount", "policy_access", "policy_protected", "policy_system_path", "policy_alias", "policy_alias_twice", "policy_network_access", "policy_network_mismatch", "policy_network_empty", "policy_host", "policy_port", "policy_resource", "policy_resource_profile"}},
 	ConfigurationChanged: {Category: Validation},
 	ConfigurationAbsent:  {Category: Validation, Variants: []string{"corrupt"}},
-	FeatureUnavailable:   {Category: Validation},
+	FeatureUnavailable:   {Category: Validation, Variants: []string{"network", "script", "environment"}},
 
-	SandboxResolutionUnconfirmed: {Category: PolicyDeny},
+	SandboxResolutionUnconfirmed: {Category: PolicyDeny, Variants: []string{"missing", "cycle", "not_directory", "not_file", "not_executable"}},
 	SandboxResolutionChanged:     {Category: PolicyDeny},
 	SandboxLost:                  {Category: ToolFailure},
 	SandboxFailed:                {Category: ToolFailure},
@@ -105,12 +105,12 @@ var catalogue = map[Code]Info{
 
 	ConfinementUnsupported: {Category: Validation},
 
-	PolicyDenied: {Category: PolicyDeny},
+	PolicyDenied: {Category: PolicyDeny, Variants: []string{"outside_roots", "missing_right", "alias_required", "link_cycle", "special_file", "mount_point", "magic_link", "permission"}},
 
 	ToolUnknown:          {Category: Validation, Retry: true},
-	ToolArgumentsInvalid: {Category: Validation, Retry: true},
+	ToolArgumentsInvalid: {Category: Validation, Retry: true, Variants: []string{"directory_not_empty"}},
 	ToolOutOfScope:       {Category: Validation, Retry: true},
-	ToolFailed:           {Category: ToolFailure, Retry: true},
+	ToolFailed:           {Category: ToolFailure, Retry: true, Variants: []string{"patch_malformed", "patch_no_match", "patch_ambiguous", "hash_mismatch", "not_found", "is_directory", "not_directory", "target_exists", "cross_volume", "encoding", "too_large", "invalid_syntax", "access", "swapped", "binary", "beyond_end", "exit_code"}},
 	ToolNotExecuted:      {Category: ToolFailure, Retry: true},
 
 	AgentSameFailureLimit: {Category: ToolFailure},
