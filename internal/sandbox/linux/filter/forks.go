@@ -4,7 +4,13 @@ package filter
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // Counter lists the processes (not threads) of the confined tree without PID 1, by ids of the caller's PID namespace.
@@ -14,9 +20,150 @@ type Counter func() ([]int, error)
 // granted, and fails with EAGAIN otherwise; then one value is sent on exceeded (never blocking: give it room for one)
 // and the caller ends the tree with resource.process_limit (A-SBX-02).
 //
-// It runs in the broker's process, never in PID 1: the restricted thread's own forks wait for it too. It takes notify
-// over and closes it on return. It returns nil when the last restricted process is gone, ctx's error when ctx ends, and any
-// other error when counting or answering became impossible; every later fork then fails.
+// It runs in the broker's process, never in PID 1: the restricted thread's own forks wait for it too, and inside one
+// Go process that ends in a deadlock. It takes notify over and closes it on return. It returns nil when the last restricted
+// process is gone, ctx's error when ctx ends, and any other error when counting or answering became impossible; every
+// later fork then fails.
 func ServeForks(ctx context.Context, notify *os.File, procs Counter, limit int, exceeded chan<- struct{}) error {
-	panic("skeleton")
+	l, err := listen(notify)
+	notify.Close()
+	if err != nil {
+		return err
+	}
+	defer l.file.Close()
+	stop := context.AfterFunc(ctx, func() { l.file.SetReadDeadline(time.Now()) })
+	defer stop()
+	g := grants{procs: procs, limit: limit, open: map[uint32]time.Time{}, known: map[int]bool{}}
+	for {
+		req, err := l.next()
+		if err != nil || req == nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return err
+		}
+		ok, err := g.decide(ctx, req.pid)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			select {
+			case exceeded <- struct{}{}:
+			default: // already reported
+			}
+		}
+		delivered, err := l.answer(req.id, ok)
+		if err != nil {
+			return err
+		}
+		if ok && delivered {
+			g.open[req.pid] = time.Now()
+		}
+	}
+}
+
+// listener is the receiving end of the filter's notifications.
+type listener struct {
+	file *os.File
+	raw  interface {
+		Read(func(fd uintptr) bool) error
+	}
+	fd uintptr // of file: os.File.Fd would make it blocking
+}
+
+// notification is the part of struct seccomp_notif that is read here; the arguments were judged by the filter.
+type notification struct {
+	id    uint64
+	pid   uint32
+	flags uint32
+	data  [64]byte // struct seccomp_data
+}
+
+// response is struct seccomp_notif_resp.
+type response struct {
+	id    uint64
+	val   int64
+	error int32
+	flags uint32
+}
+
+// The ioctl numbers of include/uapi/linux/seccomp.h; their sizes are those of the structs of Linux 5.0.
+const (
+	ioctlRecv = 0xc0502100
+	ioctlSend = 0xc0182101
+)
+
+// listen makes the descriptor one that the Go runtime can wait for, so that waiting ends with the context.
+func listen(notify *os.File) (*listener, error) {
+	fd, err := unix.FcntlInt(notify.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, fmt.Errorf("duplicating the fork listener: %w", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("preparing the fork listener: %w", err)
+	}
+	l := &listener{file: os.NewFile(uintptr(fd), notify.Name()), fd: uintptr(fd)}
+	if l.raw, err = l.file.SyscallConn(); err != nil {
+		l.file.Close()
+		return nil, fmt.Errorf("preparing the fork listener: %w", err)
+	}
+	return l, nil
+}
+
+// next waits for a notification; nil means that no restricted process is left. The kernel's receive call ignores
+// O_NONBLOCK, so it is made only after poll said that it would not wait.
+func (l *listener) next() (*notification, error) {
+	var req *notification
+	var failure error
+	err := l.raw.Read(func(fd uintptr) bool {
+		for {
+			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+			if n, err := unix.Poll(poll, 0); err == unix.EINTR {
+				continue
+			} else if err != nil {
+				failure = err
+				return true
+			} else if n == 0 {
+				return false
+			}
+			if poll[0].Revents&unix.POLLIN == 0 {
+				return true // POLLHUP: the last filtered task is gone
+			}
+			got := notification{}
+			_, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, ioctlRecv, uintptr(unsafe.Pointer(&got)))
+			switch errno {
+			case 0:
+				req = &got
+				return true
+			case unix.ENOENT, unix.EINTR: // the asking thread died meanwhile
+			default:
+				failure = errno
+				return true
+			}
+		}
+	})
+	if failure != nil {
+		err = failure
+	}
+	if err != nil {
+		return nil, fmt.Errorf("waiting for a fork: %w", err)
+	}
+	return req, nil
+}
+
+// answer lets the system call go on or fails it with EAGAIN; delivered is false when the asking thread is gone.
+func (l *listener) answer(id uint64, ok bool) (delivered bool, err error) {
+	resp := response{id: id, error: -int32(unix.EAGAIN)}
+	if ok {
+		resp = response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	}
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, l.fd, ioctlSend, uintptr(unsafe.Pointer(&resp)))
+	switch {
+	case errno == 0:
+		return true, nil
+	case errors.Is(errno, unix.ENOENT):
+		return false, nil
+	}
+	return false, fmt.Errorf("answering a fork: %w", errno)
 }
