@@ -1,0 +1,47 @@
+package broker
+
+import (
+	"context"
+	"sync"
+
+	"sekisho/internal/journal"
+	"sekisho/internal/sandbox"
+)
+
+// brokerJob is the backend's Job whose end also ends the task's transaction.
+type brokerJob struct {
+	inner sandbox.Job
+	tx    *transaction
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// Start implements sandbox.Job.
+func (j *brokerJob) Start(ctx context.Context, c sandbox.Command) (sandbox.Process, error) {
+	return j.inner.Start(ctx, c)
+}
+
+// Lost implements sandbox.Job.
+func (j *brokerJob) Lost() <-chan struct{} { return j.inner.Lost() }
+
+// Close ends the tree, reverts the task's steps, removes its temporary directories and its journal. It may be repeated
+// after an error, which is always recovery.failed.
+func (j *brokerJob) Close(ctx context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil
+	}
+	err := j.inner.Close(ctx)
+	if err == nil {
+		err = j.tx.undo(ctx, nil)
+	}
+	if err != nil {
+		// Best effort: the journal names everything in whatever state it is.
+		_ = j.tx.entry.Update(func(r *journal.Record) { r.State = journal.RecoveryRequired })
+		return unrecovered(j.tx.entry.Path(), err)
+	}
+	j.closed = true
+	return nil
+}
