@@ -69,9 +69,17 @@ func (d Decision) Fault(target string) *fault.Error {
 		return nil
 	}
 	opts := []fault.Option{fault.Target(target)}
-	if d.Code == fault.PolicyDenied {
-		variant := map[string]string{ReasonNotAllowlisted: "outside_roots", ReasonMissingRight: "missing_right", ReasonAliasRequired: "alias_required"}[d.Reason]
-		opts = append(opts, fault.Variant(variant), fault.Arg("required", d.Required.String()))
+	switch d.Reason {
+	case ReasonScript:
+		opts = append(opts, fault.Variant("script"))
+	case ReasonMissingRight:
+		opts = append(opts, fault.Variant("missing_right"), fault.Arg("required", d.Required.String()))
+	case ReasonAliasRequired:
+		opts = append(opts, fault.Variant("alias_required"))
+	case ReasonNotAllowlisted:
+		if d.Code == fault.PolicyDenied {
+			opts = append(opts, fault.Variant("outside_roots"))
+		}
 	}
 	return fault.New(d.Code, opts...)
 }
