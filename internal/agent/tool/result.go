@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"sekisho/internal/agent"
+	"sekisho/internal/audit"
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/strictjson"
@@ -59,15 +60,25 @@ type outcome struct {
 	target     string         // the path as the model may know it
 	permission sandbox.Rights // what a deny would have needed
 	say        string         // English text for the model; "" = the code's own
+	events     []audit.Event  // written after the call's own line; correlation ids and error code are added
 	final      bool           // no retry although the code allows one
 	fatal      bool           // the failure ends the agent task
 }
 
-func failed(err error) outcome { return outcome{err: err} }
+// done is a success with the user's sentence about path.
+func done(key string, header any, body, path string) outcome {
+	return outcome{header: header, body: body, userKey: key, userArgs: map[string]string{"path": valid(path)}}
+}
 
 // failure makes a tool.failed of the given variant with an English text for the model.
 func failure(variant, target, say string) outcome {
 	return outcome{err: fault.New(fault.ToolFailed, fault.Variant(variant), fault.Target(valid(target))), target: target, say: say}
+}
+
+// ends reports whether a failure ends the agent task.
+func (o outcome) ends() bool {
+	e := fault.As(o.err)
+	return o.fatal || e != nil && (e.Category() == fault.RecoveryFailure || e.Code == fault.SandboxLost)
 }
 
 // result turns an outcome into the result of call.
@@ -79,7 +90,7 @@ func (d *Dispatcher) result(ctx context.Context, call agent.ToolCall, o outcome)
 		r.UserText = d.deps.Texts.Text(o.userKey, o.userArgs)
 		return r
 	}
-	if ctx.Err() != nil && !o.fatal {
+	if ctx.Err() != nil && !o.ends() {
 		o = outcome{err: fault.New(fault.AgentCancelled, fault.Cause(o.err)), say: "the task was cancelled", final: true}
 	}
 	e := fault.As(o.err)
@@ -92,7 +103,7 @@ func (d *Dispatcher) result(ctx context.Context, call agent.ToolCall, o outcome)
 	// A deny is terminal for its call (A-TOOL-09); the other codes say for themselves.
 	r.RetryAllowed = info.Retry && !o.final && info.Category != fault.PolicyDeny
 	r.Resolution = resolution(e)
-	if o.fatal || e.Category() == fault.RecoveryFailure || e.Code == fault.SandboxLost {
+	if o.ends() {
 		r.Fatal, r.RetryAllowed = e, false
 	}
 	sentence, remedy := d.deps.Texts.Error(e)
@@ -133,7 +144,7 @@ func resolution(e *fault.Error) string {
 // explain is the model's text for a failure that came without one. The causes of these two codes are written for the
 // model; any other cause may name what the model must not learn, so it stays in the log.
 func explain(e *fault.Error) string {
-	if e.Err != nil && (e.Code == fault.ToolArgumentsInvalid || e.Code == fault.ToolUnknown) {
+	if e.Err != nil && e.Variant == "" && (e.Code == fault.ToolArgumentsInvalid || e.Code == fault.ToolUnknown) {
 		return e.Err.Error()
 	}
 	switch e.Code {

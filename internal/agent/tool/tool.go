@@ -13,11 +13,12 @@ package tool
 
 import (
 	"context"
-	"time"
 
 	"sekisho/internal/agent"
+	"sekisho/internal/audit"
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/rootio"
 )
 
 // Limits bound what one call returns (keys limits.* of section 14). Zero values mean the shipped ones.
@@ -33,12 +34,17 @@ type Texts interface {
 	Error(e *fault.Error) (sentence, remedy string)
 }
 
-// Deps are what a Dispatcher works with. All are required but Limits and Now.
+// Auditor writes one audit line before the effect that it announces; *audit.Writer implements it.
+type Auditor interface{ Write(audit.Event) error }
+
+// Deps are what a Dispatcher works with. All are required but Limits.
 type Deps struct {
 	Policy *sandbox.EffectivePolicy
+	Roots  *rootio.Set // the roots of Policy
+	Files  Changer
+	Audit  Auditor
 	Texts  Texts
 	Limits Limits
-	Now    func() time.Time
 }
 
 // Scope is the place of one call: whose call it is, and what of that task it may touch.
@@ -90,7 +96,19 @@ type Dispatcher struct {
 }
 
 // New returns a Dispatcher over deps.
-func New(deps Deps) *Dispatcher { return &Dispatcher{deps: deps} }
+func New(deps Deps) *Dispatcher {
+	l := &deps.Limits
+	if l.WholeReadBytes <= 0 {
+		l.WholeReadBytes = 1 << 20
+	}
+	if l.SearchMaxResults <= 0 || l.SearchMaxResults > capResults {
+		l.SearchMaxResults = capResults
+	}
+	if l.TailMaxLines <= 0 || l.TailMaxLines > capTailLines {
+		l.TailMaxLines = capTailLines
+	}
+	return &Dispatcher{deps: deps}
+}
 
 // Catalogue describes the six tools as they are sent to the model, always in the same order.
 func (d *Dispatcher) Catalogue() []agent.ToolSpec {
@@ -106,10 +124,4 @@ func (d *Dispatcher) Catalogue() []agent.ToolSpec {
 func (d *Dispatcher) Validate(call agent.ToolCall) error {
 	_, err := parse(call)
 	return err
-}
-
-// Call carries out one call and always returns exactly one result for it, whatever happens (A-OLL-08). A cancelled ctx
-// yields a result with agent.cancelled.
-func (d *Dispatcher) Call(ctx context.Context, s Scope, call agent.ToolCall) agent.ToolResult {
-	return agent.ToolResult{CallID: call.ID, Name: call.Name}
 }
