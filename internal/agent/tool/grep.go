@@ -21,7 +21,7 @@ func (s *search) file(ctx context.Context, t *rootio.Target, rel string) error {
 		}
 		return nil
 	}
-	f, err := t.Open()
+	f, err := t.OpenRead()
 	if err != nil {
 		s.skipped++
 		return nil

@@ -56,7 +56,7 @@ func (d *Dispatcher) read(ctx context.Context, a readArgs, t *rootio.Target) out
 		}
 		return done("tool.read.metadata", readHeader{OK: true, Path: valid(t.Path()), Kind: "directory", Mode: t.Info().Mode.String(), Modified: stamp(t.Info().ModTime)}, "", a.path)
 	}
-	f, err := t.Open()
+	f, err := t.OpenRead()
 	if err != nil {
 		return d.readFailure(a.path, err)
 	}

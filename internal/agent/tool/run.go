@@ -94,7 +94,7 @@ func (d *Dispatcher) programFile(a runArgs, path string, t *rootio.Target) (prog
 		o := failure("is_directory", a.executable, "executable is a directory")
 		return program{}, &o
 	}
-	f, err := t.Open()
+	f, err := t.OpenRead()
 	if err != nil {
 		return program{}, d.unresolved(path, sandbox.Execute, err)
 	}

@@ -15,7 +15,7 @@ func (d *Dispatcher) tail(_ context.Context, a searchArgs, t *rootio.Target) out
 	if t.Info().Kind != rootio.File {
 		return failure("is_directory", a.root, "mode tail needs a file, and the path is a directory")
 	}
-	f, err := t.Open()
+	f, err := t.OpenRead()
 	if err != nil {
 		return d.readFailure(a.root, err)
 	}
