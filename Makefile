@@ -16,10 +16,10 @@ build: setup ## the product binaries, statically linked
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/agent-mcp
 
 demo: build ## the newcomer's run; OLLAMA=URL MODEL=name uses a real model
-	@CGO_ENABLED=0 go run ./cmd/demo $(if $(OLLAMA),-ollama '$(OLLAMA)' -model '$(MODEL)')
+	@scripts/demo $(if $(OLLAMA),-ollama '$(OLLAMA)' -model '$(MODEL)')
 
 demo-negative: build ## six lying models, each must end failed
-	@CGO_ENABLED=0 go run ./cmd/demo -negative
+	@scripts/demo -negative
 
 test: setup check race sandbox ## everything that must pass before a change lands
 	@echo "make test: all passed"
