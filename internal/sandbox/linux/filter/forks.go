@@ -33,7 +33,7 @@ func ServeForks(ctx context.Context, notify *os.File, procs Counter, limit int, 
 	defer l.file.Close()
 	stop := context.AfterFunc(ctx, func() { l.file.SetReadDeadline(time.Now()) })
 	defer stop()
-	g := grants{procs: procs, limit: limit, open: map[uint32]time.Time{}, known: map[int]bool{}}
+	g := grants{procs: procs, limit: limit, exists: threadExists, open: map[uint32]time.Time{}, known: map[int]bool{}}
 	for {
 		req, err := l.next()
 		if err != nil || req == nil {

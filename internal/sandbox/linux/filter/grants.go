@@ -27,6 +27,7 @@ type grants struct {
 	open    map[uint32]time.Time
 	known   map[int]bool // processes at the last look
 	refused bool
+	exists  func(thread uint32) bool
 }
 
 // decide reports whether the thread may fork now. At the limit it looks again for grantLife: by then every open grant
@@ -80,7 +81,7 @@ func (g *grants) look() (int, error) {
 		delete(g.open, g.oldest())
 	}
 	for thread, at := range g.open {
-		if time.Since(at) > grantLife || !exists(thread) {
+		if time.Since(at) > grantLife || !g.exists(thread) {
 			delete(g.open, thread)
 		}
 	}
@@ -97,7 +98,7 @@ func (g *grants) oldest() (thread uint32) {
 	return thread
 }
 
-func exists(thread uint32) bool {
+func threadExists(thread uint32) bool {
 	_, err := os.Stat("/proc/" + strconv.Itoa(int(thread)))
 	return err == nil
 }
