@@ -4,9 +4,15 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"sync"
 
+	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/cgroup"
+	"sekisho/internal/sandbox/linux/filter"
+	"sekisho/internal/sandbox/linux/initproc"
+	"sekisho/internal/sandbox/linux/mounts"
 )
 
 // Options are the values a Backend works with.
@@ -21,12 +27,19 @@ type Options struct {
 
 // Backend implements sandbox.Backend.
 type Backend struct {
-	program string
-	files   fileop.FS
-	cgroup  string
+	program  string
+	files    fileop.FS
+	cgroup   string
+	id       identity
+	mappings *mounts.Mappings
+	steps    *cgroup.Steps
+	// filter assembles the system call filter, once: it is the same for every policy of this machine.
+	filter func() (*filter.Program, error)
 }
 
-// New returns a Backend. It checks nothing of the system; Preflight does.
+var _ sandbox.Backend = (*Backend)(nil)
+
+// New returns a Backend. It looks at nothing of the system but who runs it; Preflight does.
 func New(o Options) (*Backend, error) {
 	if !filepath.IsAbs(o.Program) {
 		return nil, fmt.Errorf("sandbox program %q is not an absolute path", o.Program)
@@ -34,36 +47,79 @@ func New(o Options) (*Backend, error) {
 	if o.Cgroup == "" {
 		o.Cgroup = "auto"
 	}
-	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup}, nil
+	id := whoami()
+	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup, id: id, steps: cgroup.NewSteps(o.Files),
+		filter:   sync.OnceValues(func() (*filter.Program, error) { return filter.Build(filter.Spec{}) }),
+		mappings: &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil
 }
 
 // Child reports whether this process was the first process of a sandbox and has finished.
-func Child() bool { return false }
+func Child() bool { return initproc.Child() }
 
-// Preflight builds and destroys a throw-away sandbox.
-func (b *Backend) Preflight(ctx context.Context) error { return fmt.Errorf("not built yet") }
-
-// Plan lists the cgroup directories of the task.
+// Plan lists the cgroup directories of the task, the only effect here that outlives this process.
 func (b *Backend) Plan(p sandbox.EffectivePolicy) ([]sandbox.Step, error) {
-	return nil, fmt.Errorf("not built yet")
+	if err := available(&p); err != nil {
+		return nil, err
+	}
+	driver, err := cgroup.Select(p.Resources.Cgroup, b.files)
+	if err != nil {
+		return nil, err
+	}
+	return driver.Plan(p.Task.Instance, p.Task.Task)
 }
 
-// Observe reads what Revert needs.
+// Observe reads what Revert will need.
 func (b *Backend) Observe(ctx context.Context, s sandbox.Step) (sandbox.Undo, error) {
-	return sandbox.Undo{}, fmt.Errorf("not built yet")
+	return b.steps.Observe(ctx, s)
 }
 
-// Apply performs one step.
+// Apply makes one cgroup directory.
 func (b *Backend) Apply(ctx context.Context, s sandbox.Step, u sandbox.Undo) error {
-	return fmt.Errorf("not built yet")
+	return b.steps.Apply(ctx, s, u)
 }
 
-// Revert undoes one step.
-func (b *Backend) Revert(ctx context.Context, u sandbox.Undo) error {
-	return fmt.Errorf("not built yet")
-}
+// Revert removes one cgroup directory with whatever still runs in it.
+func (b *Backend) Revert(ctx context.Context, u sandbox.Undo) error { return b.steps.Revert(ctx, u) }
 
-// Open builds the live confinement.
+// Open builds the live confinement on the applied steps.
 func (b *Backend) Open(ctx context.Context, p sandbox.EffectivePolicy, applied []sandbox.Undo) (sandbox.Job, error) {
-	return nil, fmt.Errorf("not built yet")
+	if err := available(&p); err != nil {
+		return nil, err
+	}
+	driver, err := cgroup.Select(p.Resources.Cgroup, b.files)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{backend: b, policy: p, driver: driver, applied: applied}
+	if j.plan, err = b.planOf(&j.policy); err != nil {
+		return nil, err
+	}
+	if err := j.build(ctx); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// available refuses what this backend cannot enforce yet.
+func available(p *sandbox.EffectivePolicy) error {
+	if p.Network.Access != sandbox.NetworkNone {
+		return fault.New(fault.FeatureUnavailable, fault.Target("sandbox.network.access: "+p.Network.Access))
+	}
+	if r := p.Resources; r.MemoryMB <= 0 || r.ProcessLimit <= 0 || r.TimeoutSeconds <= 0 {
+		return fault.New(fault.ConfinementUnsupported, fault.Target("sandbox.resources"))
+	}
+	return nil
+}
+
+// planOf derives what every box of a policy has in common.
+func (b *Backend) planOf(p *sandbox.EffectivePolicy) (*plan, error) {
+	v, err := newView(p, b.id)
+	if err != nil {
+		return nil, err
+	}
+	program, err := b.filter()
+	if err != nil {
+		return nil, fault.New(fault.SandboxFailed, fault.Cause(err))
+	}
+	return &plan{view: v, program: program, memoryMB: p.Resources.MemoryMB, processes: p.Resources.ProcessLimit}, nil
 }

@@ -1,0 +1,87 @@
+package initproc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"sekisho/internal/sandbox/linux/wire"
+)
+
+// harden is the first thing PID 1 does, before it reads a byte: nothing of the broker's parent stays open, no payload can
+// look into it or dump it, and no signal reaches it.
+func harden() error {
+	if err := closeInherited(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("making PID 1 undumpable: %w", err)
+	}
+	// With a piped core_pattern any limit but 1 makes the kernel start the host's core handler, as root, when a payload
+	// crashes; every payload inherits this value, and the filter refuses to change it (A-SBX-09).
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: 1, Max: 1}); err != nil {
+		return fmt.Errorf("limiting core dumps: %w", err)
+	}
+	unix.Umask(0o022)
+	return ignoreSignals()
+}
+
+// closeInherited closes what the broker's own parent may have leaked into it. The runtime's poller stays.
+func closeInherited() error {
+	if err := unix.CloseRange(socket+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("close_range: %w", err)
+	}
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return fmt.Errorf("listing descriptors: %w", err)
+	}
+	for _, n := range names {
+		fd, err := strconv.Atoi(n.Name())
+		if err != nil || fd <= socket {
+			continue
+		}
+		if kind, err := os.Readlink("/proc/self/fd/" + n.Name()); err == nil && !strings.HasPrefix(kind, "anon_inode:[event") {
+			unix.Close(fd)
+		}
+	}
+	return nil
+}
+
+// ignoreSignals gives every signal its default action. For PID 1 of a pid namespace the kernel drops such a signal when
+// anyone inside sends it, to the process or to one of its threads; only a real fault, or the broker, ends PID 1. A handler
+// of the runtime would be reachable instead, and ignoring them explicitly would be inherited by every payload.
+func ignoreSignals() error {
+	var zero [8]uint64 // longer than struct sigaction of any architecture; all zero is SIG_DFL
+	for sig := 1; sig <= 64; sig++ {
+		if sig == int(unix.SIGKILL) || sig == int(unix.SIGSTOP) {
+			continue
+		}
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&zero)), 0, 8, 0, 0)
+		if errno != 0 {
+			return fmt.Errorf("resetting signal %d: %w", sig, errno)
+		}
+	}
+	return nil
+}
+
+func name(host string) error {
+	if err := unix.Sethostname([]byte(host)); err != nil {
+		return failed(wire.StageNamespace, "uts", err)
+	}
+	return nil
+}
+
+func failed(stage wire.Stage, target string, err error) *wire.Failed {
+	f := &wire.Failed{Stage: stage, Target: target, Detail: err.Error()}
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		f.Errno = int(errno)
+	}
+	return f
+}

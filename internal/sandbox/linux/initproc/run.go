@@ -1,0 +1,133 @@
+package initproc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"sekisho/internal/sandbox/linux/wire"
+)
+
+// run serves one Start to its end. An error means that PID 1 can no longer vouch for the tree and must exit.
+func (s *server) run(start *wire.Start, stdio []*os.File) error {
+	pid, err := s.fork(start, stdio)
+	wire.CloseAll(stdio) // also after success: only the payload may hold the pipes open
+	if err != nil {
+		if _, kerr := s.killAll(0); kerr != nil {
+			return kerr
+		}
+		return s.fail(err)
+	}
+	exe, err := os.Open(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		if _, kerr := s.killAll(pid); kerr != nil {
+			return kerr
+		}
+		return s.fail(failed(wire.StageStop, start.Path, err))
+	}
+	err = s.conn.Send(wire.Reply{Stopped: true}, exe)
+	exe.Close() // an open executable of ours would keep its file busy for the whole run
+	if err != nil {
+		return err
+	}
+	answer := <-s.requests
+	if answer.Release == nil {
+		return errors.New("unexpected message at the exec stop")
+	}
+	var entry syscall.WaitStatus
+	var reaped bool
+	if answer.Release.Run {
+		s.spawner.do(func() { err = syscall.PtraceDetach(pid) })
+		if err != nil {
+			return fmt.Errorf("releasing the process: %w", err)
+		}
+		if entry, err = waitEntry(pid); err != nil {
+			return err
+		}
+		reaped = true
+	}
+	status, err := s.killAll(pid)
+	if err != nil {
+		return err
+	}
+	if !reaped {
+		entry = status
+	}
+	return s.conn.Send(wire.Reply{Ended: &wire.Ended{Status: uint32(entry)}})
+}
+
+// fork starts the entry process from the spawner's thread and returns when it stands before its first instruction.
+func (s *server) fork(start *wire.Start, stdio []*os.File) (pid int, err error) {
+	if len(stdio) != 3 {
+		return 0, failed(wire.StageFork, start.Path, errors.New("three descriptors are needed"))
+	}
+	attr := &syscall.ProcAttr{Dir: start.Dir, Env: start.Env, Sys: &syscall.SysProcAttr{Ptrace: true, Setsid: true}}
+	for _, f := range stdio {
+		attr.Files = append(attr.Files, f.Fd())
+	}
+	s.spawner.do(func() {
+		if pid, err = syscall.ForkExec(start.Path, start.Argv, attr); err != nil {
+			err = failed(wire.StageExec, start.Path, err)
+			return
+		}
+		var status syscall.WaitStatus
+		if status, err = wait(pid); err != nil {
+			err = failed(wire.StageStop, start.Path, err)
+		} else if !status.Stopped() || status.StopSignal() != syscall.SIGTRAP {
+			err = failed(wire.StageStop, start.Path, fmt.Errorf("wait status %#x instead of the exec stop", uint32(status)))
+		}
+	})
+	return pid, err
+}
+
+// waitEntry reaps whatever ends until the entry process does.
+func waitEntry(entry int) (syscall.WaitStatus, error) {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, unix.WALL, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return 0, fmt.Errorf("waiting for the entry process: %w", err)
+		case pid == entry:
+			return status, nil
+		}
+	}
+}
+
+// killAll ends every process of the pid namespace but this one and returns when none is left. It runs outside the
+// spawner's thread, whose Landlock domain and filter may not signal freely. The status is entry's, if it was still there.
+func (s *server) killAll(entry int) (status syscall.WaitStatus, err error) {
+	for {
+		err := syscall.Kill(-1, syscall.SIGKILL)
+		if err != nil && err != syscall.ESRCH {
+			return 0, fmt.Errorf("killing the tree: %w", err)
+		}
+		none := err == syscall.ESRCH
+		var st syscall.WaitStatus
+		// What is killed becomes our child, at the latest when its parent is gone; each death lets this return.
+		pid, err := syscall.Wait4(-1, &st, unix.WALL, nil)
+		switch {
+		case err == syscall.ECHILD && none:
+			return status, nil
+		case err == syscall.ECHILD, err == syscall.EINTR:
+		case err != nil:
+			return 0, fmt.Errorf("reaping the tree: %w", err)
+		case pid == entry:
+			status = st
+		}
+	}
+}
+
+// wait waits for one process on the calling thread.
+func wait(pid int) (syscall.WaitStatus, error) {
+	for {
+		var status syscall.WaitStatus
+		if _, err := syscall.Wait4(pid, &status, unix.WALL, nil); err != syscall.EINTR {
+			return status, err
+		}
+	}
+}

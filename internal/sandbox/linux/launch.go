@@ -1,0 +1,169 @@
+package linux
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sekisho/internal/fault"
+	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/wire"
+)
+
+// launch starts the entry process, stopped, proves that it is the approved one, and lets it run. On error nothing of it
+// runs; a box that can no longer be trusted is destroyed. The caller holds j.mu.
+func (j *job) launch(ctx context.Context, c sandbox.Command) (*process, error) {
+	limit := time.Duration(j.policy.Resources.TimeoutSeconds) * time.Second
+	if c.Timeout > 0 {
+		limit = min(limit, c.Timeout)
+	}
+	p := &process{box: j.box, begun: time.Now(), limit: limit, timer: time.NewTimer(limit), stopped: make(chan struct{}), ended: make(chan struct{})}
+	pipes, err := j.backend.pipes()
+	if err != nil {
+		return nil, fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Cause(err))
+	}
+	if err := p.begin(ctx, j, c, pipes); err != nil {
+		p.timer.Stop()
+		wire.CloseAll(pipes.ours[:])
+		return nil, err
+	}
+	p.connect(c, pipes)
+	return p, nil
+}
+
+func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *stdio) error {
+	argv0 := c.Argv0
+	if argv0 == "" {
+		argv0 = c.Path
+	}
+	start := &wire.Start{Path: c.Path, Argv: append([]string{argv0}, c.Args...), Dir: c.Dir, Env: environment(&j.policy, j.plan.view.home, c.Env)}
+	err := p.box.conn.Send(wire.Request{Start: start}, pipes.theirs[:]...)
+	wire.CloseAll(pipes.theirs[:])
+	if err != nil {
+		return p.abandon(ctx, j, c, err)
+	}
+	r, err := p.next(ctx)
+	if err != nil {
+		return p.abandon(ctx, j, c, err)
+	}
+	if r.Failed != nil {
+		return startFailure(p.box, c, r.Failed)
+	}
+	if !r.Stopped || len(r.files) != 1 {
+		wire.CloseAll(r.files)
+		return p.abandon(ctx, j, c, errors.New("PID 1 gave an unexpected answer to a start"))
+	}
+	verdict := verify(r.files[0], c)
+	r.files[0].Close()
+	if err := p.box.conn.Send(wire.Request{Release: &wire.Release{Run: verdict == nil}}); err != nil {
+		return p.abandon(ctx, j, c, err)
+	}
+	if verdict == nil {
+		return nil
+	}
+	if r, err := p.next(ctx); err != nil || r.Ended == nil {
+		return errors.Join(verdict, p.abandon(ctx, j, c, err))
+	}
+	return verdict
+}
+
+// next waits for PID 1 no longer than the run may last.
+func (p *process) next(ctx context.Context) (reply, error) {
+	ctx, cancel := context.WithDeadlineCause(ctx, p.begun.Add(p.limit), errTime)
+	defer cancel()
+	r, err := p.box.next(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return r, err
+}
+
+var errTime = errors.New("time limit")
+
+// abandon destroys the box after a failure that leaves its state unknown and says what happened.
+func (p *process) abandon(ctx context.Context, j *job, c sandbox.Command, cause error) error {
+	out := error(fault.New(fault.SandboxLost, fault.Cause(cause)))
+	switch {
+	case errors.Is(cause, errTime):
+		out = timeLimit(p.limit)
+	case ctx.Err() != nil:
+		out = cancelled(ctx.Err())
+	}
+	if err := j.drop(ctx); err != nil {
+		return errors.Join(out, err)
+	}
+	return out
+}
+
+// verify proves that the opened executable of the stopped process is the approved object with the approved bytes. The
+// kernel keeps its file from being written while the process exists (A-POL-04).
+func verify(exe *os.File, c sandbox.Command) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(exe.Fd()), &st); err != nil {
+		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Cause(err))
+	}
+	if id := (sandbox.FileID{Dev: uint64(st.Dev), Ino: st.Ino}); id != c.ID {
+		return fault.New(fault.ExecutableResolutionChanged, fault.Target(c.Path))
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(exe, 0, st.Size)); err != nil {
+		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Cause(err))
+	}
+	if hex.EncodeToString(h.Sum(nil)) != c.SHA256 {
+		return fault.New(fault.ExecutableHashChanged, fault.Target(c.Path))
+	}
+	return nil
+}
+
+// startFailure is the coded form of what PID 1 reported.
+func startFailure(x *box, c sandbox.Command, f *wire.Failed) error {
+	select {
+	case <-x.exceeded:
+		return fault.New(fault.ResourceProcessLimit, fault.Cause(f))
+	default:
+	}
+	return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", syscall.Errno(f.Errno)), fault.Cause(f))
+}
+
+// stdio are the three pipes of a run.
+type stdio struct {
+	ours, theirs [3]*os.File
+}
+
+// pipes makes them so that the payload owns its ends: programs open /dev/stderr anew.
+func (b *Backend) pipes() (*stdio, error) {
+	s := &stdio{}
+	for i := range s.ours {
+		var fds [2]int
+		err := unix.Pipe2(fds[:], unix.O_CLOEXEC)
+		if err == nil && b.id.root {
+			if err = unix.Fchown(fds[0], b.id.uid, b.id.gid); err != nil {
+				unix.Close(fds[0])
+				unix.Close(fds[1])
+			}
+		}
+		if err != nil {
+			wire.CloseAll(s.ours[:i])
+			wire.CloseAll(s.theirs[:i])
+			return nil, fmt.Errorf("making the pipes of a process: %w", err)
+		}
+		ours, theirs := 0, 1
+		if i == 0 {
+			ours, theirs = 1, 0
+		}
+		// Only our end is non-blocking, so that closing it ends a blocked read.
+		if err := unix.SetNonblock(fds[ours], true); err != nil {
+			return nil, fmt.Errorf("preparing the pipes of a process: %w", err)
+		}
+		s.ours[i], s.theirs[i] = os.NewFile(uintptr(fds[ours]), "pipe"), os.NewFile(uintptr(fds[theirs]), "pipe")
+	}
+	return s, nil
+}

@@ -1,0 +1,172 @@
+package linux
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sekisho/internal/fault"
+	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/wire"
+)
+
+// process implements sandbox.Process. One goroutine, watch, decides how it ended; Wait only reads that.
+type process struct {
+	box   *box
+	begun time.Time
+	limit time.Duration
+	timer *time.Timer
+
+	once    sync.Once
+	why     error         // set before stopped is closed: the end that somebody asked for
+	stopped chan struct{} // closed by cancel
+
+	copying  sync.WaitGroup // the three pipes
+	watching sync.WaitGroup
+
+	ended chan struct{} // closed when exit and err are final
+	exit  sandbox.Exit
+	err   error
+}
+
+// connect starts the three copies. Output ends when the last process that holds a pipe is dead, so nothing waits for a
+// reader that gave up: each copy reads on even after its writer failed.
+func (p *process) connect(c sandbox.Command, pipes *stdio) {
+	p.copying.Go(func() {
+		pipes.ours[0].Write(c.Stdin) // a program may end without reading its input
+		pipes.ours[0].Close()
+	})
+	for i, w := range []io.Writer{c.Stdout, c.Stderr} {
+		if w == nil {
+			w = io.Discard
+		}
+		p.copying.Go(func() { deliver(w, pipes.ours[i+1]) })
+	}
+}
+
+func deliver(w io.Writer, r *os.File) {
+	defer r.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 && w != nil {
+			if _, werr := w.Write(buf[:n]); werr != nil {
+				w = nil
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// cancel asks for the end of the whole tree; the first reason counts.
+func (p *process) cancel(why error) {
+	p.once.Do(func() {
+		p.why = why
+		close(p.stopped)
+	})
+}
+
+// watch waits for the end of the run, whatever brings it, makes sure that nothing of it is left, and records it.
+func (p *process) watch(j *job) {
+	end, err := p.wait()
+	p.timer.Stop()
+	j.mu.Lock()
+	if err != nil {
+		// A limit, a cancel or a lost PID 1 takes the whole box; the next Start builds a new one.
+		if derr := j.drop(context.Background()); derr != nil {
+			err = errors.Join(err, derr)
+		}
+	}
+	j.run = nil
+	j.mu.Unlock()
+	p.copying.Wait()
+	p.exit, p.err = exitOf(end), err
+	p.exit.Elapsed = time.Since(p.begun)
+	close(p.ended)
+}
+
+func (p *process) wait() (*wire.Ended, error) {
+	var oom <-chan struct{}
+	if p.box.group != nil {
+		oom = p.box.group.OOM()
+	}
+	select {
+	case r, ok := <-p.box.replies:
+		switch {
+		case !ok:
+			return nil, p.lost(oom)
+		case r.Ended == nil:
+			wire.CloseAll(r.files)
+			return nil, fault.New(fault.SandboxLost, fault.Cause(errors.New("PID 1 gave an unexpected answer to a release")))
+		}
+		return r.Ended, p.late(oom)
+	case <-p.timer.C:
+		return nil, timeLimit(p.limit)
+	case <-oom:
+		return nil, fault.New(fault.ResourceMemoryLimit)
+	case <-p.box.exceeded:
+		return nil, fault.New(fault.ResourceProcessLimit)
+	case <-p.stopped:
+		return nil, p.why
+	}
+}
+
+// late finds a limit that was exceeded just before the tree ended by itself.
+func (p *process) late(oom <-chan struct{}) error {
+	select {
+	case <-oom:
+		return fault.New(fault.ResourceMemoryLimit)
+	case <-p.box.exceeded:
+		return fault.New(fault.ResourceProcessLimit)
+	default:
+		return nil
+	}
+}
+
+// lost explains the end of PID 1: the kernel's out-of-memory killer may have taken it with the rest.
+func (p *process) lost(oom <-chan struct{}) error {
+	if err := p.late(oom); err != nil {
+		return err
+	}
+	return fault.New(fault.SandboxLost)
+}
+
+// Wait implements sandbox.Process.
+func (p *process) Wait(ctx context.Context) (sandbox.Exit, error) {
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		p.cancel(cancelled(ctx.Err()))
+		<-p.ended
+	}
+	p.watching.Wait()
+	return p.exit, p.err
+}
+
+func exitOf(end *wire.Ended) sandbox.Exit {
+	if end == nil {
+		return sandbox.Exit{Code: -1, Signal: unix.SignalName(unix.SIGKILL)}
+	}
+	status := syscall.WaitStatus(end.Status)
+	if status.Signaled() {
+		name := unix.SignalName(status.Signal())
+		if name == "" {
+			name = strings.ToUpper(status.Signal().String())
+		}
+		return sandbox.Exit{Code: -1, Signal: name}
+	}
+	return sandbox.Exit{Code: status.ExitStatus()}
+}
+
+func timeLimit(d time.Duration) error {
+	return fault.New(fault.ResourceTimeLimit, fault.Arg("seconds", d.Seconds()))
+}

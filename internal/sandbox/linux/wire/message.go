@@ -1,0 +1,125 @@
+package wire
+
+import "sekisho/internal/sandbox"
+
+// Request is what the broker sends; exactly one member is set, in this order over a connection: Files (any number of
+// times), Setup, then per run Start and, when the reply was Stopped, Release.
+type Request struct {
+	// Files hands over descriptors that Setup's indexes count, because one packet holds only MaxFiles.
+	Files   bool     `json:",omitempty"`
+	Setup   *Setup   `json:",omitempty"`
+	Start   *Start   `json:",omitempty"`
+	Release *Release `json:",omitempty"`
+}
+
+// Setup is everything PID 1 builds before the first run. It is sent only after PID 1 is in its cgroup.
+type Setup struct {
+	Layout Layout
+	// Rules are the Landlock rules, by path in the new root.
+	Rules []Rule
+	// Filter is the assembled seccomp program.
+	Filter []byte
+	// UID and GID are what the payload sees of itself; Hostname is the name of the UTS namespace.
+	UID, GID int
+	Hostname string
+}
+
+// Rule grants rights below one visible path.
+type Rule struct {
+	Path   string
+	Rights sandbox.Rights
+	File   bool
+}
+
+// Layout is the visible file system. Binds are mounted in order, so that a parent precedes what lies below it.
+type Layout struct {
+	Binds []Bind
+	Links []Link
+	Files []File
+}
+
+// Bind is one mount.
+type Bind struct {
+	Target string
+	// Source is the host path, opened by PID 1 in its own mount namespace and compared with ID; File tells its kind. When FD
+	// is not -1, the broker made the (idmapped) mount already and FD counts the descriptors handed over.
+	Source string
+	FD     int
+	ID     sandbox.FileID
+	File   bool
+	// Attr are MOUNT_ATTR_ flags.
+	Attr uint64
+	// Tmpfs is the size in bytes of a fresh tmpfs mounted instead of a source; 0 means none.
+	Tmpfs int64
+	// Make tells that the mount point may be created: it lies in the private root or in a directory of the task.
+	Make bool
+	// Proc mounts a procfs of the sandbox's own pid namespace.
+	Proc bool
+}
+
+// Link is a symbolic link in the private root.
+type Link struct{ Path, To string }
+
+// File is a generated read-only file in the private root.
+type File struct{ Path, Text string }
+
+// Start asks for an entry process, stopped at its exec. Three descriptors come with it: stdin, stdout, stderr.
+type Start struct {
+	Path string
+	Argv []string
+	Env  []string
+	Dir  string
+}
+
+// Release answers Stopped: let the process run, or kill it.
+type Release struct{ Run bool }
+
+// Reply is what PID 1 sends; exactly one member is set.
+type Reply struct {
+	// Ready follows Setup; the seccomp notification descriptor comes with it.
+	Ready bool `json:",omitempty"`
+	// Failed follows Setup or Start.
+	Failed *Failed `json:",omitempty"`
+	// Stopped follows Start: the process stands before its first instruction; its executable comes with it, opened.
+	Stopped bool `json:",omitempty"`
+	// Ended follows Release: the entry process and every descendant are gone.
+	Ended *Ended `json:",omitempty"`
+}
+
+// Failed names the stage that failed, the system's error number (0 if there is none) and what it was about.
+type Failed struct {
+	Stage  Stage
+	Errno  int
+	Target string
+	Detail string
+}
+
+// Error makes a Failed the error of the function that met it.
+func (f *Failed) Error() string {
+	return string(f.Stage) + ": " + f.Target + ": " + f.Detail
+}
+
+// Ended is the wait status of the entry process.
+type Ended struct{ Status uint32 }
+
+// Stage is a step of building a sandbox or starting a process, the key of preflight's explanations.
+type Stage string
+
+// The stages in the order in which they happen.
+const (
+	StageClone     Stage = "clone"
+	StageCgroup    Stage = "cgroup"
+	StageIDMap     Stage = "idmap"
+	StageNamespace Stage = "namespace"
+	StageProc      Stage = "proc"
+	StageSysctl    Stage = "sysctl"
+	StageSource    Stage = "source"
+	StageMount     Stage = "mount"
+	StagePivot     Stage = "pivot"
+	StageDrop      Stage = "capabilities"
+	StageLandlock  Stage = "landlock"
+	StageSeccomp   Stage = "seccomp"
+	StageFork      Stage = "fork"
+	StageExec      Stage = "exec"
+	StageStop      Stage = "exec_stop"
+)

@@ -1,0 +1,219 @@
+// Package wire carries messages and descriptors between the broker and PID 1 of a sandbox (A-SBX-06).
+//
+// The transport is one SOCK_SEQPACKET socket pair made by the broker; only PID 1 inherits the other end and no payload ever
+// holds it. A message is one JSON value in one packet; a large one travels in a sealed memory file beside an empty packet,
+// because argument lists may be longer than a socket buffer. Either end's death is an io.EOF at the other.
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxFiles is the kernel's limit of descriptors in one message (SCM_MAX_FD), less one for the memory file.
+const MaxFiles = 252
+
+// inline is the largest value sent in the packet itself; MaxMessage bounds one in a memory file, in bytes.
+const (
+	inline     = 48 << 10
+	MaxMessage = 16 << 20
+)
+
+// Conn is one end. Send may be called from several goroutines, Receive from one.
+type Conn struct {
+	file *os.File
+	send sync.Mutex
+	buf  []byte
+	oob  []byte
+}
+
+// Pair makes the two ends. The second one is for the child: a blocking descriptor that is closed on exec unless passed on.
+func Pair() (*Conn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the socket pair of a sandbox: %w", err)
+	}
+	c, err := Open(fds[0])
+	if err != nil {
+		unix.Close(fds[1])
+		return nil, nil, err
+	}
+	return c, os.NewFile(uintptr(fds[1]), "sandbox socket"), nil
+}
+
+// Open takes over a descriptor, which must be a SOCK_SEQPACKET socket.
+func Open(fd int) (*Conn, error) {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err == nil && kind != unix.SOCK_SEQPACKET {
+		err = errors.New("not a packet socket")
+	}
+	if err == nil {
+		unix.CloseOnExec(fd)
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("opening the socket of a sandbox: %w", err)
+	}
+	return &Conn{file: os.NewFile(uintptr(fd), "sandbox socket")}, nil
+}
+
+// Close ends the connection; a blocked Receive returns an error.
+func (c *Conn) Close() error { return c.file.Close() }
+
+// Send writes one message with copies of the files, which stay the caller's.
+func (c *Conn) Send(v any, files ...*os.File) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding a sandbox message: %w", err)
+	}
+	fds := make([]int, 0, len(files)+1)
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	if len(data) > MaxMessage || len(files) > MaxFiles {
+		return fmt.Errorf("sandbox message of %d bytes and %d descriptors is too large", len(data), len(files))
+	}
+	if len(data) > inline {
+		mem, err := memoryFile(data)
+		if err != nil {
+			return err
+		}
+		defer mem.Close()
+		fds, data = append(fds, int(mem.Fd())), []byte{' '}
+	}
+	c.send.Lock()
+	defer c.send.Unlock()
+	var oob []byte
+	if len(fds) > 0 {
+		oob = unix.UnixRights(fds...)
+	}
+	err = c.raw(false, func(fd int) error {
+		return unix.Sendmsg(fd, data, oob, nil, unix.MSG_NOSIGNAL)
+	})
+	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		return io.EOF
+	}
+	return err
+}
+
+// Receive reads one message into v and returns its descriptors, which the caller closes. io.EOF means that the peer is gone.
+func (c *Conn) Receive(v any) ([]*os.File, error) {
+	if c.buf == nil {
+		c.buf, c.oob = make([]byte, inline+1), make([]byte, unix.CmsgSpace((MaxFiles+1)*4))
+	}
+	var n, oobn, flags int
+	err := c.raw(true, func(fd int) (err error) {
+		n, oobn, flags, _, err = unix.Recvmsg(fd, c.buf, c.oob, unix.MSG_CMSG_CLOEXEC)
+		return err
+	})
+	if errors.Is(err, unix.ECONNRESET) || err == nil && n == 0 {
+		err = io.EOF // an empty packet is never sent
+	}
+	if err != nil {
+		return nil, err
+	}
+	files, err := received(c.oob[:oobn])
+	if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+		err = errors.New("sandbox message was cut")
+	}
+	data := c.buf[:n]
+	if err == nil && n == 1 && data[0] == ' ' {
+		data, files, err = fromMemory(files)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	if err != nil {
+		CloseAll(files)
+		return nil, err
+	}
+	return files, nil
+}
+
+// raw runs call on the descriptor, waiting in the runtime's poller while it would block.
+func (c *Conn) raw(read bool, call func(fd int) error) error {
+	sc, err := c.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var cerr error
+	wait := sc.Write
+	if read {
+		wait = sc.Read
+	}
+	err = wait(func(fd uintptr) bool {
+		for {
+			if cerr = call(int(fd)); cerr != unix.EINTR {
+				return cerr != unix.EAGAIN
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return cerr
+}
+
+// CloseAll closes files.
+func CloseAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+func received(oob []byte) ([]*os.File, error) {
+	msgs, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	for i := range msgs {
+		fds, err := unix.ParseUnixRights(&msgs[i])
+		if err != nil {
+			continue // another kind of ancillary data carries no descriptor
+		}
+		for _, fd := range fds {
+			files = append(files, os.NewFile(uintptr(fd), "received"))
+		}
+	}
+	return files, nil
+}
+
+// memoryFile holds data in a file that nobody can change any more.
+func memoryFile(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("sandbox message", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("making a memory file: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "sandbox message")
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("filling a memory file: %w", err)
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("sealing a memory file: %w", err)
+	}
+	return f, nil
+}
+
+// fromMemory reads the message out of the last file and returns the other files.
+func fromMemory(files []*os.File) ([]byte, []*os.File, error) {
+	if len(files) == 0 {
+		return nil, nil, errors.New("sandbox message without its memory file")
+	}
+	mem, rest := files[len(files)-1], files[:len(files)-1]
+	defer mem.Close()
+	data, err := io.ReadAll(io.NewSectionReader(mem, 0, MaxMessage+1))
+	if err == nil && len(data) > MaxMessage {
+		err = errors.New("sandbox message is too large")
+	}
+	return data, rest, err
+}
