@@ -89,7 +89,7 @@ func (i Info) has(v string) bool { return slices.Contains(i.Variants, v) }
 var catalogue = map[Code]Info{
 	ConfigurationInvalid: {Category: Validation, Variants: []string{"unreadable", "locale", "prompt", "policy_profile", "policy_filesystem", "policy_nested", "policy_readonly_mount", "policy_access", "policy_protected", "policy_system_path", "policy_alias", "policy_alias_twice", "policy_network_access", "policy_network_mismatch", "policy_network_empty", "policy_host", "policy_port", "policy_resource", "policy_resource_profile"}},
 	ConfigurationChanged: {Category: Validation},
-	ConfigurationAbsent:  {Category: Validation, Variants: []string{"corrupt"}},
+	ConfigurationAbsent:  {Category: Validation, Variants: []string{"corrupt", "unconfirmed", "declined"}},
 	FeatureUnavailable:   {Category: Validation, Variants: []string{"network", "script", "environment"}},
 
 	SandboxResolutionUnconfirmed: {Category: PolicyDeny, Variants: []string{"missing", "cycle", "not_directory", "not_file", "not_executable"}},
@@ -110,15 +110,15 @@ var catalogue = map[Code]Info{
 	ToolUnknown:          {Category: Validation, Retry: true},
 	ToolArgumentsInvalid: {Category: Validation, Retry: true, Variants: []string{"directory_not_empty"}},
 	ToolOutOfScope:       {Category: Validation, Retry: true},
-	ToolFailed:           {Category: ToolFailure, Retry: true, Variants: []string{"patch_malformed", "patch_no_match", "patch_ambiguous", "hash_mismatch", "not_found", "is_directory", "not_directory", "target_exists", "cross_volume", "encoding", "too_large", "invalid_syntax", "access", "swapped", "binary", "beyond_end", "exit_code"}},
+	ToolFailed:           {Category: ToolFailure, Retry: true, Variants: []string{"patch_malformed", "patch_no_match", "patch_ambiguous", "hash_mismatch", "not_found", "is_directory", "not_directory", "target_exists", "cross_volume", "encoding", "too_large", "invalid_syntax", "access", "swapped", "binary", "beyond_end", "whole_too_large", "exit_code"}},
 	ToolNotExecuted:      {Category: ToolFailure, Retry: true},
 
-	AgentSameFailureLimit: {Category: ToolFailure},
+	AgentSameFailureLimit: {Category: ToolFailure, Variants: []string{"not_executed", "empty_response", "no_progress"}},
 	AgentMaxIterations:    {Category: ResourceLimit},
 	AgentInternal:         {Category: Internal},
 	AgentCancelled:        {Category: Internal},
 
-	PlannerFailed: {Category: Validation},
+	PlannerFailed: {Category: Validation, Variants: []string{"no_ready_task"}},
 
 	OllamaContextOverflow:    {Category: OllamaPermanent},
 	OllamaContextTruncated:   {Category: OllamaPermanent},
@@ -135,7 +135,7 @@ var catalogue = map[Code]Info{
 	OllamaCredentialRejected: {Category: OllamaPermanent, Variants: []string{"header_file"}},
 
 	ResourceMemoryUnenforceable: {Category: ResourceLimit},
-	ResourceTimeLimit:           {Category: ResourceLimit},
+	ResourceTimeLimit:           {Category: ResourceLimit, Variants: []string{"task"}},
 	ResourceMemoryLimit:         {Category: ResourceLimit},
 	ResourceProcessLimit:        {Category: ResourceLimit},
 

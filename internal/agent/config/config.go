@@ -111,6 +111,7 @@ type Path struct {
 // Mount is one of sandbox.mounts.
 type Mount struct {
 	Path
+	Item   string // key of the list item
 	Access string // read_only, read_write, read_write_delete
 }
 

@@ -42,8 +42,12 @@ type fact struct {
 const fingerprintKey = "yaml.fingerprint"
 
 // Diff lists every difference, in the order of the snapshot's facts; none means that the snapshots are equal.
-func Diff(old, new Snapshot) []Change {
-	before, after := old.facts(), new.facts()
+func Diff(old, new Snapshot) []Change { return diffFacts(old.facts(), new.facts()) }
+
+// diffFirst lists everything in s as added.
+func diffFirst(s Snapshot) []Change { return diffFacts(nil, s.facts()) }
+
+func diffFacts(before, after []fact) []Change {
 	index := map[string]fact{}
 	for _, f := range before {
 		index[f.id] = f
@@ -82,7 +86,7 @@ func order(key string) int {
 
 func (s Snapshot) facts() []fact {
 	fs := []fact{
-		{id: "schema", key: "schema_version", value: fmt.Sprint(s.SchemaVersion)},
+		{id: "schema", key: "schema_version", value: fmt.Sprint(s.SchemaVersion), detail: true},
 		{id: "profile", key: "sandbox.profile", value: s.Profile},
 	}
 	for _, w := range s.Workspaces {
@@ -111,7 +115,7 @@ func (r Resolution) facts(key, suffix string) []fact {
 	id := key + "\x00" + r.Logical + "\x00" + suffix
 	return []fact{
 		{id: id, key: key, value: r.shown() + suffix},
-		{id: id + "\x00id", key: key + " (device:inode)", value: r.Resolved + " " + objectID(r.ID), detail: true},
+		{id: id + "\x00id", key: key + " (device:inode)", value: r.object(), detail: true},
 	}
 }
 
@@ -125,7 +129,10 @@ func written(logical, resolved string) string {
 	return resolved + " (" + logical + ")"
 }
 
-func objectID(id sandbox.FileID) string { return fmt.Sprintf("%d:%d", id.Dev, id.Ino) }
+// object tells one directory from another that took its place.
+func (r Resolution) object() string {
+	return fmt.Sprintf("%s %d:%d %s", r.Resolved, r.ID.Dev, r.ID.Ino, r.Filesystem)
+}
 
 func (e EntryResolution) facts() []fact {
 	key := "sandbox.execution.entries." + e.Alias
@@ -135,11 +142,12 @@ func (e EntryResolution) facts() []fact {
 		{id: id + "class", key: key + ".class", value: string(e.Class)},
 		{id: id + "sha256", key: key + ".sha256", value: e.SHA256},
 		{id: id + "alias", key: key + ".alias", value: e.Alias, detail: true},
+		{id: id + "kind", key: key + " (script, filesystem)", value: fmt.Sprint(e.Script, " ", e.Filesystem), detail: true},
 	}
 	if e.RuntimeRoot != nil {
 		fs = append(fs, fact{id: id + "runtime", key: key + ".runtime_root", value: e.RuntimeRoot.shown()},
 			fact{id: id + "runtime\x00id", key: key + ".runtime_root (device:inode)", detail: true,
-				value: e.RuntimeRoot.Resolved + " " + objectID(e.RuntimeRoot.ID)})
+				value: e.RuntimeRoot.object()})
 	}
 	return fs
 }

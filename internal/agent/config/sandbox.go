@@ -63,7 +63,7 @@ func (s *sections) mount(item yamltree.Value) {
 	if s.c.Sandbox.Profile == ProfileReadonly {
 		allowed = allowed[:1] // A-POL-01
 	}
-	mount := Mount{}
+	mount := Mount{Item: item.Path()}
 	if path.Required() {
 		mount.Path = s.path(path)
 	}

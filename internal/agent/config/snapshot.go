@@ -34,11 +34,12 @@ type Snapshot struct {
 	Environment map[string]string      `json:"environment"`
 }
 
-// Resolution is one declared directory: as written, where it leads, and which object that is.
+// Resolution is one declared directory: as written, where it leads, which object that is, and on which kind of filesystem.
 type Resolution struct {
-	Logical  string         `json:"logical"`
-	Resolved string         `json:"resolved"`
-	ID       sandbox.FileID `json:"id"`
+	Logical    string         `json:"logical"`
+	Resolved   string         `json:"resolved"`
+	ID         sandbox.FileID `json:"id"`
+	Filesystem string         `json:"filesystem"`
 }
 
 // MountResolution is a mount with its access.
@@ -54,7 +55,11 @@ type EntryResolution struct {
 	Logical     string        `json:"logical"`
 	Resolved    string        `json:"resolved"`
 	SHA256      string        `json:"sha256"`
+	Script      bool          `json:"script"`
+	Filesystem  string        `json:"filesystem"`
 	RuntimeRoot *Resolution   `json:"runtime_root,omitempty"`
+	// id is the object that was just resolved; a stored record has none.
+	id sandbox.FileID
 }
 
 // decodeSnapshot is strict: unknown members, duplicate names, malformed hashes or paths make the record corrupt.
@@ -163,7 +168,9 @@ func (s *Snapshot) normalize() {
 	slices.SortFunc(s.Mounts, func(a, b MountResolution) int {
 		return cmp.Or(byPath(a.Resolution, b.Resolution), strings.Compare(a.Access, b.Access))
 	})
-	slices.SortFunc(s.Entries, func(a, b EntryResolution) int { return strings.Compare(strings.ToLower(a.Alias), strings.ToLower(b.Alias)) })
+	slices.SortFunc(s.Entries, func(a, b EntryResolution) int {
+		return strings.Compare(strings.ToLower(a.Alias), strings.ToLower(b.Alias))
+	})
 	if s.Environment == nil {
 		s.Environment = map[string]string{}
 	}

@@ -1,0 +1,161 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sekisho/internal/sandbox"
+	"sekisho/internal/visible"
+)
+
+// roots prints the effective grants on files: those of the configuration now, then those that only the applied one has.
+func (v *view) roots() {
+	var rows [][]string
+	old := map[string]sandbox.Root{}
+	if v.appliedPolicy != nil {
+		for _, r := range v.appliedPolicy.Roots {
+			old[r.Path] = r
+		}
+	}
+	row := func(mark string, r sandbox.Root) []string {
+		origins := make([]string, 0, len(r.Origins))
+		for _, o := range r.Origins {
+			origins = append(origins, string(o))
+		}
+		return []string{mark, v.rights(r.Rights), strings.Join(origins, ", "), visible.Escape(r.Path)}
+	}
+	if v.valid {
+		for _, r := range v.now.Policy.Roots {
+			o, has := old[r.Path]
+			rows = append(rows, row(v.mark(has, sameRoot(o, r)), r))
+			delete(old, r.Path)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(old)) {
+		mark := v.text("show.applied.removed")
+		if !v.valid { // not removed: the configuration just cannot be compiled
+			mark = v.text("show.applied.yes")
+		}
+		rows = append(rows, row(mark, old[path]))
+	}
+	v.section("show.roots", []string{"show.column.applied", "show.column.rights", "show.column.origin", "show.column.path"}, rows)
+}
+
+// sameRoot ignores the identity of a file root: an entry is identified by its hash, in its own table.
+func sameRoot(a, b sandbox.Root) bool {
+	return a.Rights == b.Rights && a.File == b.File && slices.Equal(a.Origins, b.Origins) && (a.File || a.ID == b.ID)
+}
+
+func (v *view) rights(r sandbox.Rights) string {
+	var names []string
+	for _, one := range []struct {
+		right sandbox.Rights
+		key   string
+	}{{sandbox.Read, "show.right.read"}, {sandbox.Write, "show.right.write"}, {sandbox.Delete, "show.right.delete"}, {sandbox.Execute, "show.right.execute"}} {
+		if r.Has(one.right) {
+			names = append(names, v.text(one.key))
+		}
+	}
+	return strings.Join(names, v.text("show.right.separator"))
+}
+
+// entries prints every execution entry with its full hash; a changed one is followed by what was applied.
+func (v *view) entries() {
+	var rows [][]string
+	var old []EntryResolution
+	if v.applied != nil {
+		old = slices.Clone(v.applied.Entries)
+	}
+	for _, d := range v.l.Config.Sandbox.Entries {
+		sameAlias := func(e EntryResolution) bool { return strings.EqualFold(e.Alias, d.Alias) }
+		i, j := slices.IndexFunc(v.now.Snapshot.Entries, sameAlias), slices.IndexFunc(old, sameAlias)
+		now := EntryResolution{Alias: d.Alias, Logical: d.Path.Logical}
+		if i >= 0 {
+			now = v.now.Snapshot.Entries[i]
+		}
+		same := i >= 0 && j >= 0 && len(diffFacts(old[j].facts(), now.facts())) == 0
+		rows = append(rows, v.entryRow(v.mark(j >= 0, same), now))
+		if j >= 0 {
+			if !same {
+				rows = append(rows, v.entryRow(v.text("show.applied.was"), old[j]))
+			}
+			old = slices.Delete(old, j, j+1)
+		}
+	}
+	for _, e := range old {
+		rows = append(rows, v.entryRow(v.text("show.applied.removed"), e))
+	}
+	v.section("show.entries", []string{"show.column.applied", "show.column.alias", "show.column.class", "show.column.sha256", "show.column.path"}, rows)
+}
+
+func (v *view) entryRow(mark string, e EntryResolution) []string {
+	if e.Resolved == "" {
+		return []string{mark, e.Alias, "–", "–", visible.Escape(e.Logical) + " → " + v.text("show.unresolved")}
+	}
+	path := visible.Escape(written(e.Logical, e.Resolved))
+	if e.RuntimeRoot != nil {
+		path += "  " + v.text("show.runtime_root", "path", e.RuntimeRoot.shown())
+	}
+	class := string(e.Class)
+	if class == "" {
+		class = "–"
+	}
+	return []string{mark, e.Alias, class, e.SHA256, path}
+}
+
+func (v *view) network() {
+	n := v.l.Config.Sandbox.Network
+	var was string
+	if v.applied != nil {
+		was = v.applied.Network.Access
+	}
+	v.section("show.network", nil, [][]string{{v.value(was, n.Access), "access", n.Access, v.text("show.network." + n.Access)}})
+}
+
+// value is the applied column of a single value.
+func (v *view) value(was, now string) string {
+	if v.applied != nil && was != now {
+		return v.text("show.applied.value", "value", was)
+	}
+	return v.mark(v.applied != nil, was == now)
+}
+
+func (v *view) resources() {
+	if !v.valid {
+		v.section("show.resources", nil, nil)
+		return
+	}
+	now, was := v.now.Snapshot.Resources, sandbox.ResourcePolicy{}
+	if v.applied != nil {
+		was = v.applied.Resources
+	}
+	var rows [][]string
+	for _, x := range []struct{ name, was, now string }{
+		{"profile", was.Profile, now.Profile},
+		{"memory_mb", strconv.Itoa(was.MemoryMB), strconv.Itoa(now.MemoryMB)},
+		{"process_limit", strconv.Itoa(was.ProcessLimit), strconv.Itoa(now.ProcessLimit)},
+		{"execution_timeout_seconds", strconv.Itoa(was.TimeoutSeconds), strconv.Itoa(now.TimeoutSeconds)},
+		{"cgroup", was.Cgroup, now.Cgroup},
+	} {
+		rows = append(rows, []string{v.value(x.was, x.now), x.name, visible.Escape(x.now)})
+	}
+	v.section("show.resources", nil, rows)
+}
+
+func (v *view) baseline() {
+	var rows [][]string
+	for _, g := range v.now.Policy.Baseline {
+		rows = append(rows, []string{visible.Escape(g.Name), visible.Escape(g.Identifier), visible.Escape(g.Origin), visible.Escape(g.Condition)})
+	}
+	v.section("show.baseline", []string{"show.column.name", "show.column.identifier", "show.column.origin", "show.column.condition"}, rows)
+}
+
+func (v *view) environment() {
+	v.section("show.environment", nil, [][]string{
+		{"TMPDIR, TEMP, TMP", v.text("show.temp")},
+		{"HOME", v.text("show.home")},
+		{"sandbox.environment", v.text("show.nothing")},
+	})
+}

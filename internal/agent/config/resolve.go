@@ -1,0 +1,229 @@
+package config
+
+import (
+	"errors"
+	"path/filepath"
+
+	"sekisho/internal/fault"
+	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/policy"
+	"sekisho/internal/sandbox/resolve"
+	"sekisho/internal/yamltree"
+)
+
+// Resolved is a configuration as it is on this machine now.
+type Resolved struct {
+	// Snapshot is what apply would store, and what a start compares.
+	Snapshot Snapshot
+	// Policy is compiled from Snapshot and the operating system's runtime roots. It is valid only without errors.
+	Policy sandbox.EffectivePolicy
+
+	osRuntime []policy.Directory
+}
+
+// resolver collects problems at the keys of the declarations.
+type resolver struct {
+	l        *Loaded
+	problems []yamltree.Problem
+	// keys are the paths of the declarations that were resolved, by the policy's section, in the policy's order.
+	keys map[policy.Section][]string
+}
+
+// Resolve follows every declared path to its object, hashes the entries, and compiles the policy. Every problem is reported
+// at the line that declares the thing. The result holds what could be resolved, also when there are problems. It changes
+// nothing. Load has reported no error for l.
+func Resolve(l *Loaded) (*Resolved, Problems) {
+	r := resolver{l: l, keys: map[policy.Section][]string{}}
+	c := l.Config.Sandbox
+	out := &Resolved{Snapshot: Snapshot{SchemaVersion: SnapshotSchema, ConfigPath: l.Places.Config, Fingerprint: l.Fingerprint,
+		Profile: c.Profile, Network: c.Network, Environment: c.Environment}}
+	s := &out.Snapshot
+	for _, w := range c.Workspaces {
+		if dir, ok := r.directory(w); ok {
+			s.Workspaces = append(s.Workspaces, dir)
+			r.key(policy.InWorkspaces, w.Key)
+		}
+	}
+	for _, m := range c.Mounts {
+		if dir, ok := r.directory(m.Path); ok {
+			s.Mounts = append(s.Mounts, MountResolution{dir, m.Access})
+			r.key(policy.InMounts, m.Item)
+		}
+	}
+	for _, e := range c.Entries {
+		if entry, ok := r.entry(e); ok {
+			s.Entries = append(s.Entries, entry)
+			r.key(policy.InEntries, e.Key)
+		}
+	}
+	out.osRuntime = r.osRuntime()
+	declared := s.declared(out.osRuntime)
+	declared.Resources = policy.Resources(c.Resources)
+	declared.Protected = r.protected()
+	compiled, err := policy.Compile(declared)
+	r.compileProblems(err)
+	out.Policy = compiled
+	if err == nil {
+		s.Resources, s.Network = compiled.Resources, compiled.Network
+	}
+	r.classes(s, compiled)
+	s.normalize()
+	yamltree.Sort(r.problems)
+	return out, Problems{Errors: r.problems}
+}
+
+func (r *resolver) key(s policy.Section, key string) { r.keys[s] = append(r.keys[s], key) }
+
+func (r *resolver) fail(key string, f *fault.Error) {
+	r.problems = append(r.problems, yamltree.Problem{Pos: r.l.tree.At(key), Path: key, Code: f.Code,
+		Text: yamltree.Text{Key: f.SentenceKey(), Args: f.Args}, Accepted: yamltree.Text{Key: f.RemedyKey(), Args: f.Args}})
+}
+
+// failErr reports an error of resolution; one without a code of its own is sandbox.resolution_unconfirmed.
+func (r *resolver) failErr(key, target string, err error) {
+	f := fault.As(err)
+	if f == nil {
+		f = fault.New(fault.SandboxResolutionUnconfirmed, fault.Target(target), fault.Cause(err))
+	}
+	r.fail(key, f)
+}
+
+func (r *resolver) directory(p Path) (Resolution, bool) {
+	root, err := resolve.Root(p.Abs)
+	if err != nil {
+		r.failErr(p.Key, p.Abs, err)
+		return Resolution{}, false
+	}
+	return Resolution{Logical: p.Logical, Resolved: root.Path, ID: root.ID, Filesystem: root.Filesystem}, true
+}
+
+func (r *resolver) entry(e Entry) (EntryResolution, bool) {
+	out := EntryResolution{Alias: e.Alias, Logical: e.Path.Logical}
+	runtimeOK := true
+	if e.RuntimeRoot.Abs != "" {
+		var dir Resolution
+		if dir, runtimeOK = r.directory(e.RuntimeRoot); runtimeOK {
+			out.RuntimeRoot = &dir
+		}
+	}
+	exe, err := resolve.Executable(e.Path.Abs)
+	if err != nil {
+		r.failErr(e.Path.Key, e.Path.Abs, err)
+		return out, false
+	}
+	out.Resolved, out.SHA256, out.Script, out.Filesystem, out.id = exe.Path, exe.SHA256, exe.Script, exe.Filesystem, exe.ID
+	return out, runtimeOK
+}
+
+func (r *resolver) osRuntime() []policy.Directory {
+	roots, err := resolve.OSRuntime()
+	if err != nil {
+		r.failErr("", "/usr", err)
+	}
+	var out []policy.Directory
+	for _, root := range roots {
+		out = append(out, policy.Directory(root))
+	}
+	return out
+}
+
+// protected lists what no workspace or mount may expose (A-POL-09). A link is protected at both ends: where it lies and
+// where it leads.
+func (r *resolver) protected() []policy.Protected {
+	l, c := r.l, r.l.Config
+	type item struct {
+		kind, path string
+		dir        bool
+	}
+	items := []item{
+		{"configuration", filepath.Join(filepath.Dir(l.Places.Config), OverlayName), false},
+		{"executable", l.Places.Executable, false},
+		{"prompt", c.Agent.UserSystemPrompt, false},
+		{"header_value_file", c.Ollama.HeaderValueFile, false},
+		{"state_root", l.Places.StateRoot, true},
+		{"logs", c.Logging.Directory, true},
+		{"locales", c.Localization.Directory, true},
+		{"skills", c.Skills.Directory, true},
+	}
+	for _, f := range l.Files {
+		items = append(items, item{"configuration", f, false})
+	}
+	var out []policy.Protected
+	for _, i := range items {
+		if i.path == "" {
+			continue
+		}
+		target, err := resolve.Protected(i.path)
+		if err != nil {
+			r.failErr("sandbox", i.path, err)
+			continue
+		}
+		parent, err := resolve.Protected(filepath.Dir(i.path))
+		if err != nil {
+			r.failErr("sandbox", i.path, err)
+			continue
+		}
+		out = append(out, policy.Protected{Kind: i.kind, Path: target.Path, Directory: i.dir, Above: target.Above})
+		if name := filepath.Join(parent.Path, filepath.Base(i.path)); name != target.Path {
+			out = append(out, policy.Protected{Kind: i.kind, Path: name, Directory: i.dir, Above: parent.Above})
+		}
+	}
+	return out
+}
+
+// compileProblems puts the policy's reasons at the lines of the declarations.
+func (r *resolver) compileProblems(err error) {
+	var ps policy.Problems
+	if !errors.As(err, &ps) {
+		if err != nil {
+			r.failErr("sandbox", "", err)
+		}
+		return
+	}
+	for _, p := range ps {
+		key := p.Where()
+		if keys := r.keys[p.Section]; p.Index >= 0 && p.Index < len(keys) {
+			key = keys[p.Index]
+			if p.Field != "" {
+				key = yamltree.Join(key, p.Field)
+			}
+		}
+		r.fail(key, p.Fault)
+	}
+}
+
+// classes takes each entry's class from the compiled policy, the one place that decides it (A-POL-04).
+func (r *resolver) classes(s *Snapshot, p sandbox.EffectivePolicy) {
+	for i := range s.Entries {
+		for _, e := range p.Entries {
+			if e.Alias == s.Entries[i].Alias {
+				s.Entries[i].Class = e.Class
+			}
+		}
+	}
+}
+
+// declared turns a snapshot into the policy's input; the caller adds what a snapshot does not hold.
+func (s Snapshot) declared(osRuntime []policy.Directory) policy.SandboxPolicy {
+	d := policy.SandboxPolicy{Profile: s.Profile, OSRuntime: osRuntime, Network: s.Network, Environment: s.Environment,
+		Resources: policy.Resources(s.Resources)}
+	for _, w := range s.Workspaces {
+		d.Workspaces = append(d.Workspaces, w.declared())
+	}
+	for _, m := range s.Mounts {
+		d.Mounts = append(d.Mounts, policy.Mount{Directory: m.declared(), Access: m.Access})
+	}
+	for _, e := range s.Entries {
+		entry := policy.Entry{Alias: e.Alias, Declared: e.Logical, Path: e.Resolved, ID: e.id, SHA256: e.SHA256, Script: e.Script, Filesystem: e.Filesystem}
+		if e.RuntimeRoot != nil {
+			dir := e.RuntimeRoot.declared()
+			entry.RuntimeRoot = &dir
+		}
+		d.Entries = append(d.Entries, entry)
+	}
+	return d
+}
+
+func (r Resolution) declared() policy.Directory {
+	return policy.Directory{Declared: r.Logical, Path: r.Resolved, ID: r.ID, Filesystem: r.Filesystem}
+}
