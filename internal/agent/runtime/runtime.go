@@ -3,10 +3,15 @@ package runtime
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"sekisho/internal/agent"
 	"sekisho/internal/agent/ollama"
+	"sekisho/internal/agent/prompt"
+	"sekisho/internal/agent/session"
 	"sekisho/internal/agent/tool"
 	"sekisho/internal/audit"
 	"sekisho/internal/fault"
@@ -15,11 +20,13 @@ import (
 
 // Model is the local model; *ollama.Client implements it.
 type Model interface {
+	// Chat performs one logical call; see ollama.Client.Chat for its errors.
 	Chat(context.Context, ollama.Request) (ollama.Response, error)
-	Capabilities(context.Context) (ollama.Capabilities, error)
+	// Fault returns an error that names endpoint and model, for what this package finds wrong with a reply.
+	Fault(fault.Code, ...fault.Option) *fault.Error
 }
 
-// Tools are the internal tools; *tool.Dispatcher implements it.
+// Tools are the internal tools; *tool.Dispatcher implements it. Call audits each call before its effect.
 type Tools interface {
 	Catalogue() []agent.ToolSpec
 	Validate(agent.ToolCall) error
@@ -45,7 +52,7 @@ type Deps struct {
 	Opener sandbox.Opener
 	Audit  Auditor
 	Texts  Texts
-	Policy *sandbox.EffectivePolicy // for capability summary and task.start
+	Policy *sandbox.EffectivePolicy // for the capability summary and the audit's task.start
 	Config Config
 	Log    *slog.Logger     // nil discards
 	Now    func() time.Time // nil means time.Now
@@ -61,50 +68,101 @@ type Config struct {
 	MaxTasks         int           // planner.max_tasks
 	SessionTTL       time.Duration // mcp.tasks.time_to_live_hours
 	NumCtx           int           // ollama.options.num_ctx, or 0 when unset
+	SummaryRatio     float64       // limits.context_summary_ratio; 0 means never before an overflow
 	NumPredict       int           // ollama.options.num_predict, or 0 when unset
 }
 
-// Request is one accepted call of agent_run. Its arguments have been validated (A-MCP-08).
-type Request struct {
-	Text        string
-	SessionID   string   // "" opens a new session
-	Temperature *float64 // for this agent task only (A-OLL-03)
-	Images      []agent.Image
-	// Owner names the connection that the task belongs to; see CloseOwner. "" means none.
-	Owner string
+// Runtime runs agent tasks. Its methods are safe for concurrent use.
+type Runtime struct {
+	deps     Deps
+	frame    prompt.Frame
+	sessions *session.Store
+	fatal    chan error
+	wake     chan struct{} // holds one token when the runner has to look again
+	stopped  chan struct{} // closed when the runner has ended
+
+	mu       sync.Mutex
+	tasks    map[string]*task
+	queue    []*task // accepted and not yet begun, in order of acceptance
+	stopping bool
 }
 
-// Accepted names the new agent task.
-type Accepted struct{ TaskID, SessionID string }
-
-// Runtime runs agent tasks.
-type Runtime struct{ deps Deps }
-
-// New returns a running Runtime; Stop ends it.
-func New(deps Deps) *Runtime { return &Runtime{deps: deps} }
-
-// Enqueue accepts a request and returns at once. The agent task is detached from whatever context the caller has.
-// Errors: session.not_found, server.stopping.
-func (r *Runtime) Enqueue(q Request) (Accepted, error) { return Accepted{}, nil }
-
-// Status tells an agent task's state. A sessionID, if given, must be the task's own and active.
-// Errors: task.not_found, session.not_found.
-func (r *Runtime) Status(taskID, sessionID string) (agent.TaskStatus, error) {
-	return agent.TaskStatus{}, nil
+// New returns a Runtime whose runner waits for requests; Stop ends it.
+func New(deps Deps) *Runtime {
+	if deps.Log == nil {
+		deps.Log = slog.New(slog.DiscardHandler)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	if deps.NewID == nil {
+		deps.NewID = uuid.NewString
+	}
+	r := &Runtime{
+		deps: deps,
+		frame: prompt.Frame{
+			User: deps.Config.UserPrompt, Locale: deps.Texts.Name(), Capability: capability(deps.Policy),
+		},
+		sessions: session.NewStore(deps.Config.SessionTTL, deps.Now),
+		fatal:    make(chan error, 1),
+		wake:     make(chan struct{}, 1),
+		stopped:  make(chan struct{}),
+		tasks:    map[string]*task{},
+	}
+	go r.loop()
+	return r
 }
 
-// Done is closed when the agent task is terminal; for an unknown task it is closed already.
-func (r *Runtime) Done(taskID string) <-chan struct{} { return nil }
+// Fatal delivers at most one error after which the application must stop: something could not be cleaned up
+// (recovery_failure). No further request is accepted or begun.
+func (r *Runtime) Fatal() <-chan error { return r.fatal }
 
-// Cancel cancels an agent task and returns when it is terminal and its process tree is dead, or with ctx's error. A task
-// that is terminal already stays as it is. Errors: task.not_found.
-func (r *Runtime) Cancel(ctx context.Context, taskID string) error { return nil }
+// fail delivers the fatal error and stops taking tasks.
+func (r *Runtime) fail(err error) {
+	r.deps.Log.Error("cleaning up failed; the server must stop", "error", err)
+	r.mu.Lock()
+	r.stopping = true
+	r.mu.Unlock()
+	select {
+	case r.fatal <- err:
+	default: // the first one is enough
+	}
+}
 
-// CloseOwner closes the sessions that owner opened and cancels its unfinished tasks, then waits as Cancel does (A-SES-08).
-func (r *Runtime) CloseOwner(ctx context.Context, owner string) error { return nil }
+// loop is the one runner (A-RUN-03).
+func (r *Runtime) loop() {
+	defer close(r.stopped)
+	for {
+		t, stop := r.next()
+		switch {
+		case t != nil:
+			r.run(t)
+		case stop:
+			return
+		default:
+			<-r.wake
+		}
+	}
+}
 
-// Stop refuses new requests, cancels what is unfinished, closes every session and waits for the runner (A-STOP-01).
-func (r *Runtime) Stop(ctx context.Context) error { return nil }
+// next takes the oldest queued task and moves it to planning. Stop is true when there will be none any more.
+func (r *Runtime) next() (t *task, stop bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopping {
+		return nil, true
+	}
+	if len(r.queue) == 0 {
+		return nil, false
+	}
+	t, r.queue = r.queue[0], r.queue[1:]
+	t.move(agent.Planning)
+	return t, false
+}
 
-// Fatal delivers at most one error after which the application must stop (recovery_failure).
-func (r *Runtime) Fatal() <-chan error { return nil }
+func (r *Runtime) signal() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,198 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sekisho/internal/agent"
+	"sekisho/internal/agent/planner"
+	"sekisho/internal/audit"
+	"sekisho/internal/fault"
+	"sekisho/internal/sandbox"
+)
+
+// run is one agent task between queued and terminal. It belongs to the runner goroutine.
+type run struct {
+	*Runtime
+	task  *task
+	graph *planner.TaskGraph
+	job   sandbox.Job
+	guard guard
+
+	usage      agent.Usage
+	iterations int
+	replans    int
+	denied     map[fingerprint]bool // refusals that a replan has answered
+	answer     string               // of the planner task completed last
+}
+
+// closeTimeout bounds the end of a task's sandbox. Killing a tree takes milliseconds; what takes longer is stuck in the
+// kernel, and then nothing is proven.
+const closeTimeout = time.Minute
+
+// run takes t from planning to terminal. Terminal is what others see only after the sandbox is gone (A-MCP-11).
+func (r *Runtime) run(t *task) {
+	x := &run{Runtime: r, task: t, guard: newGuard(r.deps.Config.SameFailureLimit), denied: map[fingerprint]bool{}}
+	log := r.deps.Log.With("task_id", t.status.TaskID, "session_id", t.session.ID())
+	log.Info("task begins")
+	started := audit.Event{Event: audit.TaskStart}
+	started.Capabilities, started.Grants = granted(r.deps.Policy)
+	end := x.audit(started)
+	if end == nil {
+		end = x.work()
+	}
+	if e := x.closeJob(); e != nil {
+		end = e
+	}
+	final := agent.Completed
+	if end != nil {
+		final = agent.Failed
+		if end.code == fault.AgentCancelled && t.ctx.Err() != nil {
+			final = agent.Cancelled
+		}
+	}
+	code := fault.Code("")
+	if end != nil {
+		code = end.code
+	}
+	if e := x.audit(audit.Event{Event: audit.TaskEnd, FinalState: string(final), ErrorCode: string(code)}); e != nil && (end == nil || !end.recovery) {
+		final, end = agent.Failed, e
+	}
+	outcome := x.answer
+	if end != nil {
+		log.Warn("task ends", "state", final, "code", end.code, "error", end.err)
+		outcome = string(final) + " (" + string(end.code) + ")"
+	} else {
+		log.Info("task ends", "state", final)
+	}
+	x.settle(final)
+	t.session.AddTurn(t.request.Text, outcome)
+	if end != nil && end.recovery {
+		r.fail(end.err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.finish(t, final, end, r.userText(t, x.answer))
+}
+
+// work plans and runs until the graph is done. Nil means that every planner task is completed and verified.
+func (x *run) work() *ending {
+	if end := x.plan(x.task.ctx); end != nil {
+		return end
+	}
+	ctx, cancel := context.WithCancelCause(x.task.ctx)
+	defer cancel(nil)
+	if limit := x.deps.Config.TaskTimeout; limit > 0 { // A-RUN-05
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, limit, fault.New(fault.ResourceTimeLimit, fault.Variant("task"), fault.Arg("seconds", int64(limit.Seconds()))))
+		defer stop()
+	}
+	x.enter(agent.Running)
+	job, err := x.deps.Opener.Open(ctx, x.task.session.ID(), x.task.status.TaskID) // A-TX-05: the first run phase begins
+	if err != nil {
+		return x.because(ctx, err)
+	}
+	x.job = job
+	defer x.watch(ctx, job, cancel)()
+	for !x.graph.Done() {
+		t, ok := x.graph.Next()
+		if !ok {
+			return x.ended(fault.New(fault.PlannerFailed, fault.Variant("no_ready_task")))
+		}
+		obstacle, end := x.step(ctx, t)
+		if end == nil && obstacle != nil {
+			end = x.replan(ctx, obstacle)
+		}
+		if end != nil {
+			return end
+		}
+	}
+	select {
+	case <-job.Lost(): // the run fails, it never completes (A-SBX-09)
+		return x.ended(fault.New(fault.SandboxLost))
+	default:
+		return nil
+	}
+}
+
+// settle gives the planner task that was running the state in which the agent task ends.
+func (x *run) settle(final agent.Status) {
+	if x.graph == nil {
+		return
+	}
+	for _, t := range x.graph.Tasks() {
+		if t.State == agent.Running {
+			if err := x.graph.SetState(t.ID, final); err != nil {
+				x.deps.Log.Error("settling the task graph", "error", err)
+			}
+		}
+	}
+	x.task.session.SetGraph(x.graph.Tasks())
+}
+
+// watch ends ctx when the confinement dies by itself. The returned function ends the watching.
+func (x *run) watch(ctx context.Context, job sandbox.Job, cancel context.CancelCauseFunc) func() {
+	stop := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-job.Lost():
+			cancel(fault.New(fault.SandboxLost))
+		case <-ctx.Done():
+		case <-stop:
+		}
+	})
+	return func() {
+		close(stop)
+		watching.Wait()
+	}
+}
+
+// closeJob ends the sandbox of the task, whatever ended the task. A failure is fatal to the server (A-TX-01).
+func (x *run) closeJob() *ending {
+	if x.job == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.task.ctx), closeTimeout)
+	defer cancel()
+	if err := x.job.Close(ctx); err != nil {
+		e := fault.As(err)
+		if e == nil || e.Category() != fault.RecoveryFailure {
+			e = fault.New(fault.RecoveryFailed, fault.Target(x.task.status.TaskID), fault.Cause(err))
+		}
+		return x.ended(e)
+	}
+	return nil
+}
+
+// because explains an error: an ended context by what ended it, a coded error by itself, the rest as our own failure.
+func (x *run) because(ctx context.Context, err error) *ending {
+	if ctx.Err() != nil {
+		if cause := fault.As(context.Cause(ctx)); cause != nil {
+			return x.ended(cause)
+		}
+		return x.ended(fault.New(fault.AgentCancelled))
+	}
+	if e := fault.As(err); e != nil {
+		return x.ended(e)
+	}
+	return x.ended(fault.New(fault.AgentInternal, fault.Cause(err)))
+}
+
+// audit writes one event of this task; without its line the task cannot go on.
+func (x *run) audit(e audit.Event) *ending {
+	e.SessionID, e.TaskID = x.task.session.ID(), x.task.status.TaskID
+	if err := x.deps.Audit.Write(e); err != nil {
+		return x.ended(fault.New(fault.StateUnusable, fault.Target(audit.FileName), fault.Cause(err)))
+	}
+	return nil
+}
+
+// enter moves the agent task to another state of A-RUN-01.
+func (x *run) enter(s agent.Status) {
+	x.mu.Lock()
+	x.task.move(s)
+	x.mu.Unlock()
+	x.publish()
+}

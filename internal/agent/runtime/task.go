@@ -1,0 +1,89 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+
+	"sekisho/internal/agent"
+	"sekisho/internal/agent/session"
+	"sekisho/internal/fault"
+)
+
+// Request is one accepted call of agent_run. Its arguments have been validated (A-MCP-08).
+type Request struct {
+	Text        string
+	SessionID   string   // "" opens a new session
+	Temperature *float64 // for this agent task only (A-OLL-03)
+	Images      []agent.Image
+	// Owner names the connection that the task belongs to; see CloseOwner. "" means none.
+	Owner string
+}
+
+// Accepted names the new agent task.
+type Accepted struct{ TaskID, SessionID string }
+
+// task is one agent task. Its context is its own, detached from whoever asked for it.
+type task struct {
+	request Request
+	session *session.Session
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed when terminal
+
+	status agent.TaskStatus // guarded by Runtime.mu; Message is made when it is asked for
+}
+
+// moves are the state changes of A-RUN-01; a terminal state has none.
+var moves = map[agent.Status][]agent.Status{
+	agent.Queued:   {agent.Planning, agent.Failed, agent.Cancelled},
+	agent.Planning: {agent.Running, agent.Failed, agent.Cancelled},
+	agent.Running:  {agent.Planning, agent.Completed, agent.Failed, agent.Cancelled},
+}
+
+// move changes t's state if A-RUN-01 has that change. The caller holds mu.
+func (t *task) move(to agent.Status) {
+	if !slices.Contains(moves[t.status.Status], to) {
+		// Only the runner and the cancelling of a queued task come here; both know the state they leave.
+		panic("runtime: agent task cannot go from " + string(t.status.Status) + " to " + string(to))
+	}
+	t.status.Status = to
+}
+
+// ending is how an agent task ends. The zero value of code means without failure.
+type ending struct {
+	code fault.Code
+	text string // localized
+	err  error  // for the log
+	// recovery is set when something could not be cleaned up: the application stops.
+	recovery bool
+}
+
+// ended makes an ending of a coded error.
+func (r *Runtime) ended(e *fault.Error) *ending {
+	return &ending{code: e.Code, text: r.localized(e), err: e, recovery: e.Category() == fault.RecoveryFailure}
+}
+
+func (r *Runtime) localized(e *fault.Error) string {
+	sentence, remedy := r.deps.Texts.Error(e)
+	if remedy == "" {
+		return sentence
+	}
+	return sentence + " " + remedy
+}
+
+// finish makes t terminal. The caller holds mu and comes exactly once.
+func (r *Runtime) finish(t *task, to agent.Status, end *ending, result string) {
+	t.move(to)
+	t.status.CurrentTask = ""
+	t.status.LastErrorCode, t.status.LastError = "", ""
+	if end != nil {
+		t.status.LastErrorCode, t.status.LastError = end.code, end.text
+	}
+	if to == agent.Completed {
+		t.status.Result = result
+	}
+	t.request.Images = nil
+	t.cancel(nil)
+	r.sessions.End(t.session)
+	close(t.done)
+}
