@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"syscall"
+
+	"sekisho/internal/fileop"
 )
 
 // Entry is one name in a directory.
@@ -85,7 +87,7 @@ func (t *Target) Child(name string) (*Target, error) {
 	if t.info.Kind != Dir {
 		return nil, pathError(t.path, syscall.ENOTDIR)
 	}
-	if name == "" || name == "." || name == ".." {
+	if fileop.CheckName(name) != nil {
 		return nil, pathError(join(t.path, name), syscall.EINVAL)
 	}
 	dir, err := duplicate(t.object)

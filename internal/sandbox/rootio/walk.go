@@ -43,15 +43,34 @@ func (s *Set) Resolve(path string, want Want) (*Target, error) {
 	if !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0) || len(path) > maxPath {
 		return nil, pathError(path, syscall.EINVAL)
 	}
-	w := &walk{set: s, asked: path, want: want, stack: []node{{path: "/"}}}
-	w.push(path)
-	t, err := w.run()
+	w := &walk{set: s, asked: path, want: want}
+	t, err := w.walkFrom(path)
 	for _, n := range w.stack {
 		if n.file != nil {
 			n.file.Close()
 		}
 	}
 	return t, err
+}
+
+// walkFrom begins at "/", which is a root itself in tests only (A-POL-09 keeps every real configuration from it).
+func (w *walk) walkFrom(path string) (*Target, error) {
+	if err := w.start(); err != nil {
+		return nil, err
+	}
+	w.push(path)
+	return w.run()
+}
+
+func (w *walk) start() error {
+	for _, n := range w.stack {
+		closeAll(n.file)
+	}
+	w.stack = []node{{path: "/"}}
+	if m := w.set.byPath["/"]; m != nil {
+		return hold(&w.stack[0], m)
+	}
+	return nil
 }
 
 func (w *walk) push(path string) {
@@ -129,16 +148,11 @@ func (w *walk) step(name string) (*Target, error) {
 // refused without being looked at.
 func (w *walk) stepOutside(name, path string, m *member) (*Target, error) {
 	if m != nil {
-		file, err := duplicate(m.open.file)
-		if err != nil {
+		n := node{path: path, name: name}
+		if err := hold(&n, m); err != nil {
 			return nil, pathError(path, err)
 		}
-		info, err := stat(file)
-		if err != nil {
-			closeAll(file)
-			return nil, pathError(path, err)
-		}
-		return w.enter(node{path: path, name: name, file: file, info: info, member: m, isRoot: true})
+		return w.enter(n)
 	}
 	if w.set.ancestors[path] {
 		w.stack = append(w.stack, node{path: path, name: name})
@@ -148,6 +162,21 @@ func (w *walk) stepOutside(name, path string, m *member) (*Target, error) {
 		return nil, w.follow(to)
 	}
 	return nil, denied("outside_roots", w.asked)
+}
+
+// hold stands in a root through the descriptor that was verified.
+func hold(n *node, m *member) error {
+	file, err := duplicate(m.open.file)
+	if err != nil {
+		return err
+	}
+	info, err := stat(file)
+	if err != nil {
+		closeAll(file)
+		return err
+	}
+	n.file, n.info, n.member, n.isRoot = file, info, m, true
+	return nil
 }
 
 func (w *walk) enter(n node) (*Target, error) {
@@ -189,10 +218,9 @@ func (w *walk) follow(to string) error {
 		return pathError(w.asked, fs.ErrNotExist)
 	}
 	if to[0] == '/' {
-		for _, n := range w.stack {
-			closeAll(n.file)
+		if err := w.start(); err != nil {
+			return pathError(w.asked, err)
 		}
-		w.stack = []node{{path: "/"}}
 	}
 	if len(w.todo) > maxPath {
 		return pathError(w.asked, syscall.ENAMETOOLONG)
@@ -207,6 +235,9 @@ func (w *walk) top() *node { return &w.stack[len(w.stack)-1] }
 func (w *walk) target(n node, i int) (*Target, error) {
 	t := &Target{set: w.set, member: n.member, path: n.path, name: n.name, object: n.file, info: n.info, isRoot: n.isRoot}
 	w.stack[i].file = nil
+	if i == 0 {
+		return t, nil
+	}
 	if above := w.stack[i-1]; above.file != nil && above.member != nil {
 		t.parent, t.above = above.file, above.info
 		w.stack[i-1].file = nil

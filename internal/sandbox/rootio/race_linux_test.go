@@ -1,0 +1,89 @@
+package rootio
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sekisho/internal/fault"
+)
+
+// A second program swaps a directory of the workspace with a link to the secret's directory, as fast as it can, while
+// files are read, listed and written below that name. Control: a check on the path followed by a use of the path lets
+// the secret out in the same race.
+//
+// proves A-POL-02, A-TOOL-02, A-TOOL-06
+func TestSwappedLinkRace(t *testing.T) {
+	v := newWorld(t)
+	must(t, os.WriteFile(v.w+"/d/s", []byte("harmless\n"), 0o644))
+	must(t, os.Symlink(v.out, v.w+"/l"))
+	s := newSet(t, v.roots(t)...)
+	stop := make(chan struct{})
+	var swapper sync.WaitGroup
+	swapper.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if err := unix.Renameat2(unix.AT_FDCWD, v.w+"/d", unix.AT_FDCWD, v.w+"/l", unix.RENAME_EXCHANGE); err != nil {
+					panic(err)
+				}
+			}
+		}
+	})
+	var read, refused, leaks, control, made int
+	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); {
+		target, err := s.Resolve(v.w+"/d/s", Existing)
+		switch {
+		case err == nil:
+			read++
+			if !bytes.Equal([]byte(content(t, target)), []byte("harmless\n")) {
+				leaks++
+			}
+			target.Close()
+		case errors.Is(err, fault.New(fault.PolicyDenied)):
+			refused++
+		default:
+			t.Fatal(err)
+		}
+		if target, err := s.Resolve(v.w+"/d", Existing); err == nil {
+			list, _, err := target.List(10)
+			must(t, err)
+			if len(list) != 2 {
+				t.Fatalf("listed %v", list)
+			}
+			target.Close()
+		}
+		if target, err := s.Resolve(v.w+"/d/new", MayCreate); err == nil {
+			if f, err := target.CreateBeside("new"); err == nil {
+				f.Close()
+				must(t, target.Discard("new"))
+				made++
+			}
+			target.Close()
+		}
+		if st, err := os.Lstat(v.w + "/d"); err == nil && st.IsDir() { // the careless way
+			if b, err := os.ReadFile(v.w + "/d/s"); err == nil && string(b) == secret {
+				control++
+			}
+		}
+	}
+	close(stop)
+	swapper.Wait()
+	if leaks != 0 {
+		t.Errorf("the secret was read %d times", leaks)
+	}
+	if got := entries(t, v.out); got != "s" {
+		t.Errorf("outside now holds %q", got)
+	}
+	if control == 0 || read == 0 || refused == 0 || made == 0 {
+		t.Errorf("the race did not happen: control %d, read %d, refused %d, created %d", control, read, refused, made)
+	}
+	t.Logf("read %d, refused %d, created %d, careless leaks %d", read, refused, made, control)
+}
