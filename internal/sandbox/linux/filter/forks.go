@@ -128,7 +128,10 @@ func (l *listener) next() (*notification, error) {
 				return false
 			}
 			if poll[0].Revents&unix.POLLIN == 0 {
-				return true // POLLHUP: the last filtered task is gone
+				if poll[0].Revents&unix.POLLHUP != 0 {
+					return true // the last restricted task is gone
+				}
+				continue // POLLERR: a signal interrupted the kernel's look at the queue
 			}
 			got := notification{}
 			_, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, ioctlRecv, uintptr(unsafe.Pointer(&got)))
