@@ -58,8 +58,10 @@ func (d *Dispatcher) search(ctx context.Context, a searchArgs, t *rootio.Target)
 	defer cancel()
 	s := &search{args: a, limit: min(a.maxResults, d.deps.Limits.SearchMaxResults), base: t.Path()}
 	err := s.walk(ctx, t)
-	h := searchHeader{OK: true, Root: valid(t.Path()), Results: len(s.results), Searched: s.searched, Skipped: s.skipped, Complete: err == nil}
+	h := searchHeader{OK: true, Root: valid(t.Path()), Results: len(s.results), Searched: s.searched, Skipped: s.skipped, Complete: err == nil && !s.tooDeep}
 	switch stop := (stopped("")); {
+	case err == nil && s.tooDeep:
+		h.Note = fmt.Sprintf("directories more than %d deep were left out", searchDepth)
 	case err == nil:
 	case errors.As(err, &stop):
 		h.Note = string(stop)
@@ -89,6 +91,7 @@ type search struct {
 	entries           int
 	bytes             int64
 	searched, skipped int
+	tooDeep           bool
 }
 
 // walk visits t and, when it is a directory, everything below it in the order of names. Links are reported, not followed;
@@ -145,7 +148,8 @@ func (s *search) entry(ctx context.Context, dir *rootio.Target, e rootio.Entry, 
 		return nil
 	}
 	if kind == rootio.Dir && depth >= searchDepth {
-		return stopped(fmt.Sprintf("stopped at a depth of %d directories", searchDepth))
+		s.tooDeep = true
+		return nil
 	}
 	t, err := dir.Child(e.Name)
 	if err != nil { // gone, replaced by something else, or not readable: never an outside object
