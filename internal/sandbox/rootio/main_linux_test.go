@@ -93,12 +93,16 @@ func word(err error) string {
 		}
 		return string(f.Code)
 	}
-	for e, w := range map[error]string{
-		fs.ErrNotExist: "missing", fs.ErrExist: "exists", syscall.ENOTDIR: "not a directory", syscall.EINVAL: "invalid", syscall.EBUSY: "busy",
-		syscall.EACCES: "access", syscall.EPERM: "not permitted", syscall.ENOTEMPTY: "not empty", ErrSwapped: "swapped", ErrLink: "link", syscall.ENAMETOOLONG: "too long",
+	for _, c := range []struct {
+		err  error
+		word string
+	}{
+		{syscall.ENOTEMPTY, "not empty"}, // before ErrExist, which it also is
+		{fs.ErrNotExist, "missing"}, {fs.ErrExist, "exists"}, {syscall.ENOTDIR, "not a directory"}, {syscall.EINVAL, "invalid"}, {syscall.EBUSY, "busy"},
+		{syscall.EACCES, "access"}, {syscall.EPERM, "not permitted"}, {ErrSwapped, "swapped"}, {ErrLink, "link"}, {syscall.ENAMETOOLONG, "too long"},
 	} {
-		if errors.Is(err, e) {
-			return w
+		if errors.Is(err, c.err) {
+			return c.word
 		}
 	}
 	return err.Error()
