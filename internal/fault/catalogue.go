@@ -87,7 +87,7 @@ type Info struct {
 func (i Info) has(v string) bool { return slices.Contains(i.Variants, v) }
 
 var catalogue = map[Code]Info{
-	ConfigurationInvalid: {Category: Validation, Variants: []string{"unreadable", "locale", "prompt", "policy_profile", "policy_filesystem", "policy_nested", "policy_readonly_mount", "policy_access", "policy_protected", "policy_system_path", "policy_alias", "policy_alias_twice", "policy_network_access", "policy_network_mismatch", "policy_network_empty", "policy_host", "policy_port", "policy_resource", "policy_resource_profile"}},
+	ConfigurationInvalid: {Category: Validation, Variants: []string{"policy_profile", "policy_filesystem", "policy_nested", "policy_readonly_mount", "policy_access", "policy_protected", "policy_system_path", "policy_alias", "policy_alias_twice", "policy_network_access", "policy_network_mismatch", "policy_network_empty", "policy_host", "policy_port", "policy_resource", "policy_resource_profile"}},
 	ConfigurationChanged: {Category: Validation},
 	ConfigurationAbsent:  {Category: Validation, Variants: []string{"corrupt", "unconfirmed", "declined"}},
 	FeatureUnavailable:   {Category: Validation, Variants: []string{"network", "script", "environment"}},
@@ -140,7 +140,7 @@ var catalogue = map[Code]Info{
 	ResourceProcessLimit:        {Category: ResourceLimit},
 
 	PreflightUnsupportedOS:    {Category: Validation},
-	PreflightMissingPrimitive: {Category: Validation, Variants: []string{"user_namespace", "namespace_limit", "apparmor", "proc_masked", "landlock", "seccomp", "idmapped_mount", "mount", "exec_stop", "cgroup", "network_namespace"}},
+	PreflightMissingPrimitive: {Category: Validation, Variants: []string{"user_namespace", "namespace_limit", "apparmor", "proc_masked", "landlock", "seccomp", "idmapped_mount", "mount", "exec_stop", "cgroup", "network_namespace", "wsl1", "program"}},
 
 	RecoveryFailed:  {Category: RecoveryFailure},
 	RestartedServer: {Category: RecoveryFailure},

@@ -1,0 +1,122 @@
+// Package probe says why a sandbox cannot be built on this machine and what to do about it (A-ERR-01, preflight).
+//
+// Facts are read once and passed as a value, so that each refusal can be tested without a machine that has it. Nothing here
+// weakens anything: the only outcomes are "go on" and a coded refusal.
+package probe
+
+import (
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sekisho/internal/fault"
+	"sekisho/internal/sandbox/linux/wire"
+)
+
+// MinLandlock is the oldest Landlock version that controls truncation.
+const MinLandlock = 3
+
+// Facts are what this machine says about itself.
+type Facts struct {
+	Root        bool
+	LandlockABI int
+	// MaxUserNamespaces is user.max_user_namespaces; -1 when it cannot be read.
+	MaxUserNamespaces int
+	// UsernsOff is true where a distribution's kernel.unprivileged_userns_clone is 0.
+	UsernsOff bool
+	// AppArmorUserns is true where AppArmor takes the capabilities of unprivileged user namespaces away.
+	AppArmorUserns bool
+	// WSL1 is true on the Windows layer that imitates Linux without a Linux kernel.
+	WSL1 bool
+	// TextBusy is true when the kernel keeps a running program's file from being written.
+	TextBusy bool
+}
+
+// Read collects the facts that files below /proc tell; proc is that directory.
+func Read(proc fs.FS) Facts {
+	release := text(proc, "sys/kernel/osrelease")
+	return Facts{
+		MaxUserNamespaces: number(proc, "sys/user/max_user_namespaces", -1),
+		UsernsOff:         number(proc, "sys/kernel/unprivileged_userns_clone", 1) == 0,
+		AppArmorUserns:    number(proc, "sys/kernel/apparmor_restrict_unprivileged_userns", 0) == 1,
+		WSL1:              strings.HasSuffix(release, "-Microsoft"), // WSL 2 says "-microsoft-standard-WSL2"
+	}
+}
+
+func text(proc fs.FS, name string) string {
+	b, err := fs.ReadFile(proc, name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func number(proc fs.FS, name string, missing int) int {
+	n, err := strconv.Atoi(text(proc, name))
+	if err != nil {
+		return missing
+	}
+	return n
+}
+
+// Refuse returns what rules this machine out before anything is tried, or nil.
+func Refuse(f Facts) error {
+	switch {
+	case f.WSL1:
+		return missing("wsl1", "", nil)
+	case f.LandlockABI < MinLandlock:
+		return missing("landlock", "", nil).With(fault.Arg("abi", f.LandlockABI), fault.Arg("needed", MinLandlock))
+	case f.MaxUserNamespaces == 0:
+		return missing("namespace_limit", "", nil)
+	case f.UsernsOff && !f.Root:
+		return missing("user_namespace", "", nil)
+	case !f.TextBusy:
+		return missing("exec_stop", "", nil)
+	}
+	return nil
+}
+
+// Explain turns the stage at which building a sandbox failed into the refusal that people read.
+func Explain(e *wire.Failed, f Facts) *fault.Error {
+	errno := unix.Errno(e.Errno)
+	refused := errno == unix.EPERM || errno == unix.EACCES
+	// AppArmor lets the namespaces be made and then refuses whatever needs a capability in them.
+	if refused && f.AppArmorUserns && !f.Root {
+		switch e.Stage {
+		case wire.StageClone, wire.StageNamespace, wire.StageProc, wire.StageSysctl, wire.StageMount, wire.StagePivot, wire.StageDrop:
+			return missing("apparmor", e.Target, e)
+		}
+	}
+	switch e.Stage {
+	case wire.StageClone:
+		switch errno {
+		case unix.ENOSPC, unix.EUSERS:
+			return missing("namespace_limit", e.Target, e)
+		case unix.EACCES, unix.ENOENT, unix.ENOEXEC, unix.ENOTDIR:
+			return missing("program", e.Target, e)
+		}
+		return missing("user_namespace", e.Target, e)
+	case wire.StageNamespace, wire.StageDrop, wire.StageCgroup:
+		return missing("user_namespace", e.Target, e)
+	case wire.StageProc, wire.StageSysctl:
+		return missing("proc_masked", e.Target, e)
+	case wire.StageIDMap:
+		return missing("idmapped_mount", e.Target, e)
+	case wire.StageSource:
+		return fault.New(fault.SandboxResolutionChanged, fault.Target(e.Target), fault.Cause(e))
+	case wire.StageLandlock:
+		return missing("landlock", e.Target, e).With(fault.Arg("abi", f.LandlockABI), fault.Arg("needed", MinLandlock))
+	case wire.StageSeccomp:
+		return missing("seccomp", e.Target, e)
+	case wire.StageFork, wire.StageExec, wire.StageStop:
+		return missing("exec_stop", e.Target, e)
+	default:
+		return missing("mount", e.Target, e)
+	}
+}
+
+func missing(variant, target string, cause error) *fault.Error {
+	return fault.New(fault.PreflightMissingPrimitive, fault.Variant(variant), fault.Target(target), fault.Cause(cause))
+}
