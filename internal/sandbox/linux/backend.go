@@ -13,6 +13,7 @@ import (
 	"sekisho/internal/sandbox/linux/filter"
 	"sekisho/internal/sandbox/linux/initproc"
 	"sekisho/internal/sandbox/linux/mounts"
+	"sekisho/internal/sandbox/linux/probe"
 )
 
 // Options are the values a Backend works with.
@@ -33,6 +34,8 @@ type Backend struct {
 	id       identity
 	mappings *mounts.Mappings
 	steps    *cgroup.Steps
+	// facts tells what this machine can do.
+	facts func() probe.Facts
 	// filter assembles the system call filter, once: it is the same for every policy of this machine.
 	filter func() (*filter.Program, error)
 }
@@ -49,6 +52,7 @@ func New(o Options) (*Backend, error) {
 	}
 	id := whoami()
 	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup, id: id, steps: cgroup.NewSteps(o.Files),
+		facts:    sync.OnceValue(func() probe.Facts { return facts(id) }),
 		filter:   sync.OnceValues(func() (*filter.Program, error) { return filter.Build(filter.Spec{}) }),
 		mappings: &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil
 }

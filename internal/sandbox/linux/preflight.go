@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +13,11 @@ import (
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/cgroup"
+	"sekisho/internal/sandbox/linux/filter"
 	"sekisho/internal/sandbox/linux/initproc"
+	"sekisho/internal/sandbox/linux/probe"
+	"sekisho/internal/sandbox/linux/wire"
 )
 
 // preflightSeconds bounds the throw-away run.
@@ -21,6 +26,12 @@ const preflightSeconds = 30
 // Preflight implements sandbox.Backend: a sandbox is built as for a task, except that it has no cgroup (a directory
 // without a journal could outlive us) and no root but this program, which is then run in it, verified, and ended.
 func (b *Backend) Preflight(ctx context.Context) error {
+	if err := probe.Refuse(b.facts()); err != nil {
+		return err
+	}
+	if _, err := cgroup.Select(b.cgroup, b.files); err != nil {
+		return err
+	}
 	command, err := b.self()
 	if err != nil {
 		return fault.New(fault.PreflightMissingPrimitive, fault.Target(b.program), fault.Cause(err))
@@ -77,4 +88,25 @@ func (b *Backend) self() (sandbox.Command, error) {
 		SHA256: hex.EncodeToString(h.Sum(nil)), Dir: "/"}, nil
 }
 
-func (b *Backend) explain(err error) error { return err }
+// explain turns the failure of a stage into the refusal that people read; anything else is the sandbox's own failure.
+func (b *Backend) explain(err error) error {
+	var stage *wire.Failed
+	switch {
+	case fault.As(err) != nil:
+		return err
+	case errors.As(err, &stage):
+		return probe.Explain(stage, b.facts())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return cancelled(err)
+	}
+	return fault.New(fault.SandboxFailed, fault.Cause(err))
+}
+
+// facts reads what this machine says about itself.
+func facts(id identity) probe.Facts {
+	f := probe.Read(os.DirFS("/proc"))
+	f.Root = id.root
+	f.LandlockABI, _ = filter.LandlockABI() // 0 says it all
+	f.TextBusy, _ = probe.TextBusy()
+	return f
+}
