@@ -68,6 +68,9 @@ func (v Value) Int(def, lo, hi int64) int64 {
 }
 
 func intRange(lo, hi int64) Text {
+	if lo == hi {
+		return T("yaml.accepts.one_of", "values", lo)
+	}
 	if hi == math.MaxInt64 {
 		return T("yaml.accepts.integer_from", "min", lo)
 	}

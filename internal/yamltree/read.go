@@ -144,10 +144,15 @@ func (v Value) Warn(text Text) {
 	v.r.warnings = append(v.r.warnings, Problem{Pos: v.Pos(), Path: v.path, Text: text})
 }
 
-// Required records a problem when the value is absent, and reports whether it is present.
-func (v Value) Required() bool {
+// Required records a problem when the value is absent, and reports whether it is present. OneOf are the values that it
+// could have; none says nothing about them.
+func (v Value) Required(oneOf ...string) bool {
 	if !v.Present() {
-		v.Fail(T("yaml.required"), Text{})
+		accepted := Text{}
+		if len(oneOf) > 0 {
+			accepted = T("yaml.accepts.one_of", "values", strings.Join(oneOf, ", "))
+		}
+		v.Fail(T("yaml.required"), accepted)
 	}
 	return v.Present()
 }

@@ -67,7 +67,7 @@ func (s *sections) mount(item yamltree.Value) {
 	if path.Required() {
 		mount.Path = s.path(path)
 	}
-	if access.Required() {
+	if access.Required(allowed...) {
 		mount.Access = access.Enum("", allowed...)
 	}
 	if mount.Abs != "" && mount.Access != "" {

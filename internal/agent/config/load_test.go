@@ -1,0 +1,429 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sekisho/internal/fault"
+	"sekisho/internal/yamltree"
+)
+
+// proves A-CFG-01
+func TestOneRunReportsEveryProblem(t *testing.T) {
+	places := place(t, `schema_version: 3
+aplication:
+  language: en
+mcp:
+  transport: htpp
+  http: {host: 0.0.0.0, port: 65536}
+agent:
+  user_system_prompt: missing.md
+  max_iterations: many
+ollama:
+  endpoint: ftp://example.org
+  temperature: 0.2
+  think: maybe
+  options: {num_ctx: "8192", top_k: 0x10}
+sandbox:
+  profle: readonly
+  mounts:
+    - path: /data
+    - {path: /data, access: execute}
+  network: {local_endpoints: [0]}
+  network: {}
+logging:
+  http_requests: yes
+`, "")
+	l, p := Load(places)
+	got := report(t, p, l.Locale, places)
+	want := `DIR/conf/agent.yaml:21:3: error: sandbox.network: This key is already given in line 20.
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("duplicate key (-want +got):\n%s", diff)
+	}
+
+	data, err := os.ReadFile(places.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, places.Config, strings.Replace(string(data), "  network: {}\n", "", 1))
+	l, p = Load(places)
+	got = report(t, p, l.Locale, places)
+	want = `DIR/conf/agent.yaml:1:17: error: schema_version: 3 is out of range.
+    Accepted: 2
+DIR/conf/agent.yaml:2:1: error: aplication: There is no such key.
+    Did you mean application?
+DIR/conf/agent.yaml:5:14: error: mcp.transport: "htpp" is not an accepted value.
+    Accepted: stdio, http
+DIR/conf/agent.yaml:6:16: error: mcp.http.host: "0.0.0.0" is not an accepted value.
+    Accepted: 127.0.0.1, ::1
+DIR/conf/agent.yaml:6:31: error: mcp.http.port: 65536 is out of range.
+    Accepted: a whole number from 1 to 65535
+DIR/conf/agent.yaml:8:23: error: agent.user_system_prompt: There is no file or directory DIR/conf/missing.md.
+DIR/conf/agent.yaml:9:19: error: agent.max_iterations: "many" has the wrong type.
+    Accepted: a whole number from 1 to 2147483647
+DIR/conf/agent.yaml:11:13: error: ollama.endpoint: This is not the address of a server.
+    Accepted: an http or https address such as http://localhost:11434
+DIR/conf/agent.yaml:12:3: error: ollama.temperature: There is no such key.
+    Did you mean ollama.options.temperature?
+DIR/conf/agent.yaml:13:10: error: ollama.think: "maybe" is not an accepted value.
+    Accepted: true, false, low, medium, high, max
+DIR/conf/agent.yaml:14:22: error: ollama.options.num_ctx: "8192" has the wrong type.
+    Accepted: a whole number from 1 to 2147483647
+DIR/conf/agent.yaml:14:37: error: ollama.options.top_k: 0x10 has the wrong type.
+    Accepted: a whole number from -2147483648 to 2147483647
+DIR/conf/agent.yaml:16:3: error: sandbox.profle: There is no such key.
+    Did you mean sandbox.profile?
+DIR/conf/agent.yaml:18:7: error: sandbox.mounts[0].access: This key is required.
+    Accepted: read_only, read_write, read_write_delete
+DIR/conf/agent.yaml:19:29: error: sandbox.mounts[1].access: "execute" is not an accepted value.
+    Accepted: read_only, read_write, read_write_delete
+DIR/conf/agent.yaml:20:31: error: sandbox.network.local_endpoints[0]: 0 is out of range.
+    Accepted: a whole number from 1 to 65535
+DIR/conf/agent.yaml:22:18: error: logging.http_requests: "yes" has the wrong type.
+    Accepted: true, false
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if code := fault.CodeOf(p.Err()); code != fault.ConfigurationInvalid {
+		t.Errorf("code %q", code)
+	}
+}
+
+// proves A-CFG-02
+func TestOverlayIsMergedAtNodeLevel(t *testing.T) {
+	places := place(t, `schema_version: 2
+ollama:
+  model: base
+  options: {num_ctx: 1024, stop: [a, b]}
+sandbox:
+  workspaces: [one, two]
+  profile: readonly
+`, `ollama:
+  options: {stop: [c]}
+  model: local
+sandbox:
+  workspaces: [three]
+limits:
+  whole_read_bytes: none
+planner:
+`)
+	l, p := Load(places)
+	want := "DIR/conf/agent.local.yaml:7:21: error: limits.whole_read_bytes: \"none\" has the wrong type.\n    Accepted: a whole number from 1 to 2147483647\n"
+	if diff := cmp.Diff(want, report(t, p, l.Locale, places)); diff != "" {
+		t.Errorf("a problem of the overlay (-want +got):\n%s", diff)
+	}
+	c := l.Config
+	if got := *c.Ollama.Options.NumCtx; got != 1024 {
+		t.Errorf("a key that only the base has: %d", got)
+	}
+	if diff := cmp.Diff([]string{"c"}, c.Ollama.Options.Stop); diff != "" {
+		t.Errorf("a sequence is replaced, not appended:\n%s", diff)
+	}
+	if c.Ollama.Model != "local" || c.Sandbox.Profile != ProfileReadonly {
+		t.Errorf("scalars: %q, %q", c.Ollama.Model, c.Sandbox.Profile)
+	}
+	// A-CFG-06: also a path in the overlay resolves against the base file's directory.
+	wantPath := []Path{{Logical: "three", Abs: filepath.Join(filepath.Dir(places.Config), "three"), Key: "sandbox.workspaces[0]"}}
+	if diff := cmp.Diff(wantPath, c.Sandbox.Workspaces); diff != "" {
+		t.Errorf("workspaces:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{places.Config, filepath.Join(filepath.Dir(places.Config), OverlayName)}, l.Files); diff != "" {
+		t.Errorf("files:\n%s", diff)
+	}
+}
+
+// proves A-CFG-01, A-MCP-05, A-OLL-09
+func TestRefusedValues(t *testing.T) {
+	for _, tt := range []struct {
+		name, yaml string
+		path       string
+		code       fault.Code // "" is the code of the whole configuration
+		text       string
+	}{
+		{"http transport comes later", "mcp: {transport: http}", "mcp.transport", fault.FeatureUnavailable, "config.later"},
+		{"network local comes later", "sandbox: {network: {access: local, local_endpoints: [80]}}", "sandbox.network.access", fault.FeatureUnavailable, "config.later"},
+		{"network restricted comes later", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: a.example, ports: [1]}]}}", "sandbox.network.access", fault.FeatureUnavailable, "config.later"},
+		{"environment comes later", "sandbox: {environment: {A: b}}", "sandbox.environment", fault.FeatureUnavailable, "config.later.environment"},
+		{"an entry's environment comes later", "sandbox: {execution: {entries: [{alias: a, path: /a, environment: {A: b}}]}}", "sandbox.execution.entries[0].environment", fault.FeatureUnavailable, "config.later.environment"},
+		{"tool configuration writes come later", "sandbox: {allow_tool_config_writes: true}", "sandbox.allow_tool_config_writes", fault.FeatureUnavailable, "config.later"},
+		{"another temp_mb comes later", "sandbox: {temp_mb: 1}", "sandbox.temp_mb", fault.FeatureUnavailable, "config.later"},
+		{"another home_mb comes later", "sandbox: {home_mb: 1}", "sandbox.home_mb", fault.FeatureUnavailable, "config.later"},
+		{"skills come later", "skills: {directory: x}", "skills.directory", fault.FeatureUnavailable, "config.later.skills"},
+		{"endpoints of another mode", "sandbox: {network: {local_endpoints: [80]}}", "sandbox.network.local_endpoints", "", "config.network.mode_mismatch"},
+		{"user info", "ollama: {endpoint: 'http://me:secret@localhost'}", "ollama.endpoint", "", "config.ollama.user_info"},
+		{"query", "ollama: {endpoint: 'http://localhost/?a=b'}", "ollama.endpoint", "", "config.ollama.query"},
+		{"port", "ollama: {endpoint: 'http://localhost:70000'}", "ollama.endpoint", "", "config.ollama.port"},
+		{"no host", "ollama: {endpoint: 'http:///x'}", "ollama.endpoint", "", "config.ollama.endpoint"},
+		{"header without form", "ollama: {header_name: 'a b'}", "ollama.header_name", "", "config.ollama.header_name"},
+		{"header that frames the request", "ollama: {header_name: Content-Length}", "ollama.header_name", "", "config.ollama.header_name"},
+		{"keep_alive without unit", "ollama: {keep_alive: '300'}", "ollama.keep_alive", "", "yaml.not_allowed"},
+		{"keep_alive true", "ollama: {keep_alive: true}", "ollama.keep_alive", "", "yaml.not_allowed"},
+		{"temperature", "ollama: {options: {temperature: 2.1}}", "ollama.options.temperature", "", "yaml.out_of_range"},
+		{"infinite number", "ollama: {options: {top_p: .inf}}", "ollama.options.top_p", "", "yaml.wrong_type"},
+		{"extra option that is no JSON", "ollama: {extra_options: {a: .nan}}", "ollama.extra_options.a", "", "yaml.wrong_type"},
+		{"alias twice", "sandbox: {execution: {entries: [{alias: go, path: /a}, {alias: GO, path: /b}]}}", "sandbox.execution.entries[1].alias", "", "config.alias.twice"},
+		{"alias with a slash", "sandbox: {execution: {entries: [{alias: ../go, path: /a}]}}", "sandbox.execution.entries[0].alias", "", "config.alias.form"},
+		{"write mount under readonly", "sandbox: {profile: readonly, mounts: [{path: /a, access: read_write}]}", "sandbox.mounts[0].access", "", "yaml.not_allowed"},
+		{"tilde", "sandbox: {workspaces: [~/x]}", "sandbox.workspaces[0]", "", "config.path.tilde"},
+		{"empty path", "sandbox: {workspaces: ['']}", "sandbox.workspaces[0]", "", "config.path.empty"},
+		{"zero ratio", "limits: {context_summary_ratio: 0}", "limits.context_summary_ratio", "", "yaml.out_of_range"},
+		{"cap above the hard one", "limits: {search_max_results: 1001}", "limits.search_max_results", "", "yaml.out_of_range"},
+		{"language", "application: {language: xx}", "application.language", "", "config.language_unknown"},
+		{"fallback", "localization: {fallback: ja}", "localization.fallback", "", "yaml.not_allowed"},
+		{"relative cgroup", "sandbox: {resources: {cgroup: x}}", "sandbox.resources.cgroup", "", "yaml.not_allowed"},
+		{"list for a map", "sandbox: []", "sandbox", "", "yaml.wrong_type"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			places := place(t, "schema_version: 2\n"+tt.yaml+"\n", "")
+			l, p := Load(places)
+			if len(p.Errors) != 1 {
+				t.Fatalf("want one error, got:\n%s", report(t, p, l.Locale, places))
+			}
+			e := p.Errors[0]
+			if e.Path != tt.path || e.Code != tt.code || e.Text.Key != tt.text {
+				t.Errorf("got %s %q %s, want %s %q %s", e.Path, e.Code, e.Text.Key, tt.path, tt.code, tt.text)
+			}
+			if e.Pos.Line != 2 {
+				t.Errorf("line %d", e.Pos.Line)
+			}
+			if strings.Contains(report(t, p, l.Locale, places), "secret") {
+				t.Error("a password is repeated")
+			}
+			wantCode := tt.code
+			if wantCode == "" {
+				wantCode = fault.ConfigurationInvalid
+			}
+			if code := fault.CodeOf(p.Err()); code != wantCode {
+				t.Errorf("code %q, want %q", code, wantCode)
+			}
+		})
+	}
+}
+
+// proves A-OLL-02, A-OLL-09
+func TestWarnings(t *testing.T) {
+	places := place(t, `schema_version: 2
+ollama:
+  endpoint: HTTP://gpu.example:8080/base/
+  header_name: X-Key
+  options: {tfs_z: 1, mirostat: 2, mirostat_tau: 1.5, mirostat_eta: 0.1}
+  extra_options: {num_ctx: 5, draft_num_predict: 3, nested: {a: [1, "x", true, null]}, seed: 1}
+`, "")
+	l, p := Load(places)
+	want := `DIR/conf/agent.yaml:3:13: warning: ollama.endpoint: Requests to gpu.example travel unencrypted.
+DIR/conf/agent.yaml:4:16: warning: ollama.header_name: Without ollama.header_value_file no header is sent.
+DIR/conf/agent.yaml:5:20: warning: ollama.options.tfs_z: Current versions of Ollama ignore this option.
+DIR/conf/agent.yaml:5:33: warning: ollama.options.mirostat: Current versions of Ollama ignore this option.
+DIR/conf/agent.yaml:5:50: warning: ollama.options.mirostat_tau: Current versions of Ollama ignore this option.
+DIR/conf/agent.yaml:5:69: warning: ollama.options.mirostat_eta: Current versions of Ollama ignore this option.
+DIR/conf/agent.yaml:6:28: warning: ollama.extra_options.num_ctx: This is not sent from here; use ollama.options.num_ctx.
+DIR/conf/agent.yaml:6:94: warning: ollama.extra_options.seed: This is not sent from here; use ollama.options.seed.
+`
+	if diff := cmp.Diff(want, report(t, p, l.Locale, places)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if p.Err() != nil {
+		t.Errorf("warnings are no error: %v", p.Err())
+	}
+	wantExtra := map[string]json.RawMessage{"draft_num_predict": json.RawMessage("3"), "nested": json.RawMessage(`{"a":[1,"x",true,null]}`)}
+	if diff := cmp.Diff(wantExtra, l.Config.Ollama.Extra); diff != "" {
+		t.Errorf("extra options:\n%s", diff)
+	}
+	if got, want := l.Config.Ollama.Endpoint, "http://gpu.example:8080/base"; got != want {
+		t.Errorf("endpoint %q, want %q", got, want)
+	}
+}
+
+// proves A-OLL-09
+func TestHeaderValueFile(t *testing.T) {
+	yaml := "schema_version: 2\nollama: {endpoint: ENDPOINT, header_value_file: key}\n"
+	for _, tt := range []struct {
+		name, endpoint string
+		mode           os.FileMode
+		want           string // locale key of the only error, or ""
+	}{
+		{"private over https", "https://gpu.example", 0o600, ""},
+		{"private over loopback", "http://127.0.0.1:1", 0o600, ""},
+		{"private over loopback name", "http://localhost:1", 0o400, ""},
+		{"private over IPv6 loopback", "'http://[::1]:1'", 0o600, ""},
+		{"plain http", "http://gpu.example", 0o600, "config.ollama.plain_http_header"},
+		{"readable by the group", "https://gpu.example", 0o640, "config.file.not_private"},
+		{"readable by others", "https://gpu.example", 0o604, "config.file.not_private"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			places := place(t, strings.Replace(yaml, "ENDPOINT", tt.endpoint, 1), "")
+			key := filepath.Join(filepath.Dir(places.Config), "key")
+			put(t, key, "Bearer x")
+			if err := os.Chmod(key, tt.mode); err != nil {
+				t.Fatal(err)
+			}
+			l, p := Load(places)
+			var got string
+			for _, e := range p.Errors {
+				got += e.Text.Key
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q\n%s", got, tt.want, report(t, p, l.Locale, places))
+			}
+		})
+	}
+}
+
+// proves A-CFG-01
+func TestPromptFile(t *testing.T) {
+	for _, tt := range []struct {
+		name, content string
+		want          string
+	}{
+		{"good", "be kind", ""},
+		{"largest", strings.Repeat("a", maxPromptBytes), ""},
+		{"too large", strings.Repeat("a", maxPromptBytes+1), "config.file.too_large"},
+		{"not UTF-8", "a\xff", "config.file.not_utf8"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			places := place(t, "schema_version: 2\nagent: {user_system_prompt: p.md}\n", "")
+			put(t, filepath.Join(filepath.Dir(places.Config), "p.md"), tt.content)
+			l, p := Load(places)
+			got := ""
+			if len(p.Errors) > 0 {
+				got = p.Errors[0].Text.Key
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if tt.want == "" && l.Config.Agent.UserSystemPromptText != tt.content {
+				t.Error("the content was not read")
+			}
+		})
+	}
+	t.Run("default beside the executable", func(t *testing.T) {
+		places := place(t, "schema_version: 2\n", "")
+		put(t, filepath.Join(filepath.Dir(places.Executable), "prompts", "user-system.md"), "hello")
+		l, _ := Load(places)
+		if l.Config.Agent.UserSystemPromptText != "hello" {
+			t.Errorf("got %+v", l.Config.Agent)
+		}
+	})
+}
+
+// proves A-LOC-01, A-LOC-02, ST-21
+func TestLanguageFiles(t *testing.T) {
+	write := func(t *testing.T, files map[string]string, yaml string) (*Loaded, Problems, Places) {
+		places := place(t, yaml, "")
+		for name, content := range files {
+			put(t, filepath.Join(filepath.Dir(places.Executable), "config", "locales", name), content)
+		}
+		l, p := Load(places)
+		return l, p, places
+	}
+	t.Run("own language", func(t *testing.T) {
+		l, p, places := write(t, map[string]string{"de.json": `{"status.queued": "Wartet."}`}, "schema_version: 2\napplication: {language: de}\n")
+		if got := report(t, p, l.Locale, places); got != "" {
+			t.Fatal(got)
+		}
+		if got := l.Locale.Text("status.queued", nil); got != "Wartet." {
+			t.Errorf("own text: %q", got)
+		}
+		if got := l.Locale.Text("status.running", nil); got != CompiledIn("en").Text("status.running", nil) || got == "status.running" {
+			t.Errorf("missing text falls back to English: %q", got)
+		}
+	})
+	t.Run("every malformed file is fatal", func(t *testing.T) {
+		l, p, places := write(t, map[string]string{
+			"en.json": `{"show.state.none": "{commands}"}`, "ja.json": `{`, "de.json": `{"no.such.key": "x", "status.queued": null}`,
+			"fr.json": `{"no.such.key": "x", "show.state.differs": "{count}"}`, "README.json": `{}`, "notes.txt": "ignored",
+		}, "schema_version: 2\n")
+		got := report(t, p, l.Locale, places)
+		for _, want := range []string{
+			"DIR/bin/config/locales/README.json: error: The file's name must be a language name",
+			"DIR/bin/config/locales/de.json: error: The language file cannot be used:",
+			"DIR/bin/config/locales/en.json: error: The text show.state.none has the placeholders {commands}, but English has {command}.",
+			"DIR/bin/config/locales/fr.json: error: The text no.such.key is unknown",
+			"DIR/bin/config/locales/fr.json: error: The text show.state.differs has the placeholders {count}, but English has {command} {count}.",
+			"DIR/bin/config/locales/ja.json: error: The language file cannot be used:",
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("missing %q in:\n%s", want, got)
+			}
+		}
+		if len(p.Errors) != 6 {
+			t.Errorf("%d errors, want 6:\n%s", len(p.Errors), got)
+		}
+		if code := fault.CodeOf(p.Err()); code != fault.ConfigurationInvalid {
+			t.Errorf("code %q", code)
+		}
+	})
+	t.Run("a configured directory must exist", func(t *testing.T) {
+		_, p, _ := write(t, nil, "schema_version: 2\nlocalization: {directory: nowhere}\n")
+		if len(p.Errors) != 1 || p.Errors[0].Text.Key != "config.file.missing" {
+			t.Errorf("%+v", p.Errors)
+		}
+	})
+	t.Run("problems speak the configured language", func(t *testing.T) {
+		l, p, places := write(t, nil, "schema_version: 2\napplication: {language: ja}\nplanner: {max_tasks: 0}\n")
+		want := "DIR/conf/agent.yaml:3:22: エラー: planner.max_tasks: 0 は範囲外です。\n    使える値: 1 から 2147483647 までの整数\n"
+		if diff := cmp.Diff(want, report(t, p, l.Locale, places)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// proves A-CFG-01
+func TestUnreadableFiles(t *testing.T) {
+	places := place(t, "schema_version: 2\n", "")
+	missing := places
+	missing.Config = filepath.Join(filepath.Dir(places.Config), "other.yaml")
+	l, p := Load(missing)
+	want := "DIR/conf/other.yaml: error: There is no file or directory DIR/conf/other.yaml.\n"
+	if diff := cmp.Diff(want, report(t, p, l.Locale, missing)); diff != "" {
+		t.Errorf("missing file:\n%s", diff)
+	}
+	overlay := filepath.Join(filepath.Dir(places.Config), OverlayName)
+	if err := os.Symlink("gone", overlay); err != nil {
+		t.Fatal(err)
+	}
+	if _, p := Load(places); p.Err() == nil {
+		t.Error("an overlay that cannot be read was ignored")
+	}
+	if err := os.Remove(overlay); err != nil {
+		t.Fatal(err)
+	}
+	put(t, places.Config, strings.Repeat("#", yamltree.MaxBytes+1))
+	if _, p := Load(places); len(p.Errors) != 1 || p.Errors[0].Text.Key != "config.file.too_large" {
+		t.Errorf("too large: %+v", p.Errors)
+	}
+}
+
+// proves A-CFG-03
+func TestFingerprint(t *testing.T) {
+	load := func(base, over string) string {
+		l, p := Load(place(t, base, over))
+		if err := p.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return l.Fingerprint
+	}
+	base := load("schema_version: 2\nplanner: {max_tasks: 3}\nagent: {max_iterations: 4}\n", "")
+	same := load("# note\nagent:\n  max_iterations: 4\nplanner: {\"max_tasks\": 3}\nschema_version: 2 # two\n", "")
+	if base != same {
+		t.Error("comments, order and layout change the fingerprint")
+	}
+	if merged := load("schema_version: 2\nplanner: {max_tasks: 9}\n", "planner: {max_tasks: 3}\nagent: {max_iterations: 4}\n"); merged != base {
+		t.Error("the fingerprint is not that of the merged tree")
+	}
+	for _, other := range []string{
+		"schema_version: 2\nplanner: {max_tasks: 4}\nagent: {max_iterations: 4}\n",
+		"schema_version: 2\nplanner: {max_tasks: 3}\nagent: {max_iterations: 4}\nollama: {keep_alive: 5m}\n",
+	} {
+		if load(other, "") == base {
+			t.Errorf("a written value does not change the fingerprint: %s", other)
+		}
+	}
+}
