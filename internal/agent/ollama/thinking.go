@@ -46,7 +46,8 @@ func splitThinking(content string, cut bool) (answer, thinking string) {
 		last = i
 	}
 	flush(content[last:])
-	if depth > 0 && !cut && strings.TrimSpace(out.String()) != "" {
+	quoted := depth == 1 && thought.Len()-thoughtBefore == len(content)-last // no tag after the opener
+	if quoted && !cut && strings.TrimSpace(out.String()) != "" {
 		kept := thought.String()[:thoughtBefore]
 		return strings.TrimSpace(out.String() + content[opened:]), kept
 	}
