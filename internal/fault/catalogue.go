@@ -149,7 +149,7 @@ var catalogue = map[Code]Info{
 	SessionNotFound: {Category: Validation},
 	RequestInvalid:  {Category: Validation},
 	ServerStopping:  {Category: Validation},
-	StateUnusable:   {Category: Validation},
+	StateUnusable:   {Category: Validation, Variants: []string{"reason", "audit"}},
 }
 
 // Codes returns every code of the catalogue in order.

@@ -144,7 +144,7 @@ func unusable(path string, err error) error {
 	if fault.As(err) != nil {
 		return err
 	}
-	return fault.New(fault.StateUnusable, fault.Target(path), fault.Arg("reason", reason(err)), fault.Cause(err))
+	return fault.New(fault.StateUnusable, fault.Variant("reason"), fault.Target(path), fault.Arg("reason", reason(err)), fault.Cause(err))
 }
 
 // reason is the cause without the path, which the sentence names already.

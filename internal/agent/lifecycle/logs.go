@@ -1,0 +1,95 @@
+package lifecycle
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+
+	"sekisho/internal/agent/config"
+	"sekisho/internal/agent/ollama"
+	"sekisho/internal/audit"
+	"sekisho/internal/fault"
+	"sekisho/internal/fileop"
+	"sekisho/internal/rolling"
+	"sekisho/internal/statedir"
+	"sekisho/internal/strictjson"
+)
+
+// Names of the rolling logs (A-LOG-01); audit.jsonl is the fourth file.
+const (
+	applicationLog = "application.log"
+	llmLog         = "llm.jsonl"
+)
+
+// logs are the open log files. The log directory may be shared with other servers.
+type logs struct {
+	dir   *os.File
+	app   *rolling.Writer
+	llm   *rolling.Writer
+	audit *audit.Writer
+	// Logger writes to stderr and application.log.
+	*slog.Logger
+}
+
+// openLogs opens every log of c, making the directory user-only if it is missing. Errors are state.unusable.
+func openLogs(fsys fileop.FS, c config.Logging, stderr io.Writer) (l *logs, err error) {
+	l = &logs{}
+	if l.dir, err = statedir.OpenPrivate(fsys, c.Directory); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			l.Close()
+			err = fault.New(fault.StateUnusable, fault.Variant("reason"), fault.Target(c.Directory), fault.Arg("reason", err), fault.Cause(err))
+		}
+	}()
+	if l.app, err = rolling.Open(fsys, l.dir, applicationLog, c.MaxFileBytes, c.RetainedFiles); err != nil {
+		return nil, err
+	}
+	if l.llm, err = rolling.Open(fsys, l.dir, llmLog, c.MaxFileBytes, c.RetainedFiles); err != nil {
+		return nil, err
+	}
+	if l.audit, err = audit.Open(fsys, l.dir); err != nil {
+		return nil, err
+	}
+	options := &slog.HandlerOptions{Level: level(c.Level)}
+	l.Logger = slog.New(slog.NewMultiHandler(slog.NewTextHandler(stderr, options), slog.NewTextHandler(l.app, options)))
+	return l, nil
+}
+
+// Close flushes and closes what is open.
+func (l *logs) Close() error {
+	var errs []error
+	if l.audit != nil {
+		errs = append(errs, l.audit.Close())
+	}
+	for _, w := range []*rolling.Writer{l.llm, l.app} {
+		if w != nil {
+			errs = append(errs, w.Close())
+		}
+	}
+	return errors.Join(append(errs, l.dir.Close())...)
+}
+
+// LogCall implements ollama.Logger: one line per model call.
+func (l *logs) LogCall(r ollama.CallRecord) error {
+	line, err := strictjson.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = l.llm.Write(append(line, '\n'))
+	return err
+}
+
+func level(name string) slog.Level {
+	switch name {
+	case "debug":
+		return slog.LevelDebug
+	case "warn":
+		return slog.LevelWarn
+	case "error":
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}

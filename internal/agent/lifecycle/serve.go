@@ -1,0 +1,164 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"sekisho/internal/agent/config"
+	"sekisho/internal/agent/mcpserver"
+	"sekisho/internal/fault"
+	"sekisho/internal/proctree"
+	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/host"
+	"sekisho/internal/statedir"
+)
+
+// ServeOptions are the server's own.
+type ServeOptions struct {
+	Options
+	// Wire takes the private descriptor of standard output, for MCP messages only.
+	Wire func() (*os.File, error)
+}
+
+// Serve runs the server until its client is gone or ctx is cancelled (SIGTERM, SIGINT), then stops gracefully (A-CLI-01,
+// A-STOP-01). The exit code is 0 for both.
+func Serve(ctx context.Context, o ServeOptions) int {
+	s, ok := o.load()
+	if !ok {
+		return ExitFailure
+	}
+	if err := s.serve(ctx, o.Wire); err != nil {
+		s.report(s.loaded.Locale, err)
+		return ExitFailure
+	}
+	return ExitOK
+}
+
+// serve performs the start order from the instance directory on. Whatever was opened is closed in reverse order.
+func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err error) {
+	dir, err := statedir.Open(s.Files, s.places.StateRoot)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	logs, err := openLogs(s.Files, s.loaded.Config.Logging, s.Stderr)
+	if err != nil {
+		return err
+	}
+	defer logs.Close()
+	defer func() {
+		if err != nil {
+			logs.Error("agent-mcp stops", "code", fault.CodeOf(err), "error", err)
+		}
+	}()
+	instance, err := dir.NewInstance(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, instance.Close()) }()
+	logs.Logger = logs.With("instance", instance.ID())
+	logs.Info("starting", "version", s.Version, "config", s.places.Config)
+
+	backend, backendErr := host.Open(host.Options{Program: s.Executable, Files: s.Files, Cgroup: s.loaded.Config.Sandbox.Resources.Cgroup})
+	if backendErr != nil {
+		backend = nil // preflight's error; a recovery without steps needs no backend
+	}
+	if err := (recovery{s.Files, backend, logs}).all(ctx, dir); err != nil {
+		return err
+	}
+	resolved, err := s.compare()
+	if err != nil {
+		return err
+	}
+	if err := preflight(ctx, backend, backendErr); err != nil {
+		return err
+	}
+	a, err := s.assemble(instance, resolved.Policy, backend, logs)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	return s.talk(ctx, a, wire)
+}
+
+// compare resolves the configuration and requires it to be exactly the applied one (A-CFG-05).
+func (s *session) compare() (*config.Resolved, error) {
+	resolved, problems := config.Resolve(s.loaded)
+	if len(problems.Errors) > 0 {
+		problems.Write(s.Stderr, s.loaded.Locale)
+		return nil, problems.Err()
+	}
+	return resolved, config.NewStore(s.Files, s.places.StateRoot).Compare(resolved.Snapshot)
+}
+
+func preflight(ctx context.Context, b sandbox.Backend, openErr error) error {
+	if openErr != nil {
+		return openErr
+	}
+	return b.Preflight(ctx)
+}
+
+// talk serves the one client over stdio and returns after the graceful stop, which has happened whatever the error is.
+func (s *session) talk(ctx context.Context, a *assembly, wire func() (*os.File, error)) error {
+	stopContext := context.WithoutCancel(ctx)
+	out, err := wire()
+	if err != nil {
+		return errors.Join(fault.New(fault.StateUnusable, fault.Variant("reason"), fault.Target("stdout"), fault.Arg("reason", err), fault.Cause(err)), a.stop(stopContext))
+	}
+	defer out.Close()
+	parentGone, stopWatch, err := watchParent()
+	if err != nil {
+		return errors.Join(err, a.stop(stopContext))
+	}
+	defer stopWatch()
+
+	transport, closeTransport := context.WithCancel(stopContext)
+	defer closeTransport()
+	served := make(chan error, 1)
+	go func() { served <- s.transport(transport, a, s.Stdin, out) }()
+
+	var reason string
+	var cause error
+	select {
+	case <-ctx.Done():
+		reason = "signal"
+	case <-parentGone:
+		reason = "parent process ended"
+	case cause = <-a.runtime.Fatal():
+		reason = "fatal"
+	case cause = <-served:
+		reason = "client gone"
+		served <- nil // taken again below
+	}
+	a.log.Info("stopping", "reason", reason)
+	cause = errors.Join(cause, a.stop(stopContext))
+	closeTransport()
+	return errors.Join(cause, <-served)
+}
+
+// transport serves until the client is gone or ctx ends. Readiness is announced only once the transport has started
+// (A-MCP-10); from then on a client that cannot be written to is a client that is gone, and no failure of this program.
+func (s *session) transport(ctx context.Context, a *assembly, in io.Reader, out io.Writer) error {
+	started := false
+	err := a.server.ServeStdio(ctx, in, out, mcpserver.NewOwner(), func() {
+		started = true
+		a.log.Info("ready", "transport", "stdio")
+	})
+	if err != nil && started {
+		a.log.Warn("the client's end failed", "error", err)
+		return nil
+	}
+	return err
+}
+
+// watchParent returns a channel that is closed when the client's process ends (A-MCP-04). Where the system cannot tell, the
+// end of standard input is the only sign.
+func watchParent() (<-chan struct{}, func(), error) {
+	gone, stop, err := proctree.Parent()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, func() {}, nil
+	}
+	return gone, stop, err
+}
