@@ -57,8 +57,8 @@ type ResolvedExecutable struct {
 	Script bool
 }
 
-// Executable resolves and hashes an existing regular file. Errors as Root, variant not_file for any other kind; a FIFO or
-// device is refused without being opened.
+// Executable resolves and hashes an existing regular file. Errors as Root, variant not_file for any other kind,
+// which is not opened, and not_executable for a file without any execute bit.
 func Executable(name string) (ResolvedExecutable, error) {
 	o, err := rootio.Follow(name)
 	if err != nil {
@@ -67,6 +67,9 @@ func Executable(name string) (ResolvedExecutable, error) {
 	defer o.Close()
 	if o.Info().Kind != rootio.File {
 		return ResolvedExecutable{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Variant("not_file"), fault.Target(name))
+	}
+	if o.Info().Mode&0o111 == 0 {
+		return ResolvedExecutable{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Variant("not_executable"), fault.Target(name))
 	}
 	e := ResolvedExecutable{Declared: name, Path: o.Path(), ID: o.Info().ID, Filesystem: o.Filesystem}
 	if e.SHA256, e.Script, err = digest(o.Root); err != nil {
