@@ -8,6 +8,9 @@ const (
 	capTailLines = 10000
 )
 
+// capReadBytes bounds limits.whole_read_bytes, which has no upper bound of its own: an answer is held in memory.
+const capReadBytes = 256 << 20
+
 const (
 	maxPath  = 4096 // PATH_MAX
 	maxQuery = 1000 // a pattern; bounds what compiling and matching it can cost

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"sekisho/internal/agent"
@@ -94,7 +93,8 @@ func (d *Dispatcher) audit(s Scope, call agent.ToolCall, e audit.Event) error {
 
 // unaudited is the answer when the audit cannot be written: nothing may run any more.
 func unaudited(err error) outcome {
-	return outcome{err: fault.New(fault.StateUnusable, fault.Target(audit.FileName), fault.Cause(errors.Join(errAudit, err))), say: errAudit.Error(), fatal: true}
+	e := fault.New(fault.StateUnusable, fault.Variant("audit"), fault.Target(audit.FileName), fault.Arg("reason", err), fault.Cause(err))
+	return outcome{err: e, say: "the audit log cannot be written, so nothing may be done any more", fatal: true}
 }
 
 // sideEffect reports whether a call with these arguments is one of the side-effect tools of A-PLAN-09.

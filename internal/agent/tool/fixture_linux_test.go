@@ -58,6 +58,7 @@ func newWorld(t *testing.T) *world {
 	w.write("app-evil/s", secret)
 	w.write("out/prog", secret)
 	w.write("tools-go", "an approved program")
+	w.mode("tools-go")
 	w.policy = sandbox.EffectivePolicy{
 		Profile: policy.ProfileDevelopment,
 		Roots: []sandbox.Root{

@@ -2,8 +2,9 @@ package tool
 
 import "fmt"
 
-// streamBytes is how much of each output stream the model sees: half from the beginning, half from the end.
-const streamBytes = 64 << 10
+// streamBytes is how much of each output stream the model sees: half from the beginning, half from the end. Both streams
+// together take a quarter of the shipped context window at worst.
+const streamBytes = 16 << 10
 
 // output keeps the beginning and the end of a stream of any length in bounded memory. It has no other methods of
 // io.Writer's family, so nothing can be copied past its bound. One goroutine writes; text is called after that one ended.

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -159,5 +158,3 @@ func explain(e *fault.Error) string {
 	}
 	return "failed with code " + string(e.Code)
 }
-
-var errAudit = errors.New("the audit log cannot be written")

@@ -178,7 +178,7 @@ func (d *Dispatcher) run(ctx context.Context, s Scope, call agent.ToolCall, a ru
 		o = d.ended(a, exit, &stdout, &stderr)
 	case e != nil && e.Category() == fault.ResourceLimit:
 		ended.Limit, ended.ErrorCode = string(e.Code), string(e.Code)
-		o = outcome{err: e, target: a.executable, body: streams(&stdout, &stderr)}
+		o = outcome{err: withDefault(e, "seconds", fmt.Sprint(int(d.timeout(a).Seconds()))), target: a.executable, body: streams(&stdout, &stderr)}
 	default:
 		o = d.startFailure(a, err, fatal)
 		ended.ErrorCode = string(fault.CodeOf(o.err))
@@ -219,9 +219,18 @@ func (d *Dispatcher) startFailure(a runArgs, err error, fatal bool) outcome {
 	}
 	o := outcome{err: e, target: a.executable, fatal: fatal}
 	if e.Code == fault.ExecutableStartFailed {
+		o.err = withDefault(e, "reason", startReason(e))
 		o.say = "the program could not be started: " + startReason(e)
 	}
 	return o
+}
+
+// withDefault fills a placeholder that the place where e was made did not know.
+func withDefault(e *fault.Error, name, value string) *fault.Error {
+	if _, ok := e.Args[name]; ok {
+		return e
+	}
+	return e.With(fault.Arg(name, value))
 }
 
 // startReason is the operating system's word for why a program did not start, without the paths around it.

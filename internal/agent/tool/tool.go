@@ -101,6 +101,7 @@ func New(deps Deps) *Dispatcher {
 	if l.WholeReadBytes <= 0 {
 		l.WholeReadBytes = 1 << 20
 	}
+	l.WholeReadBytes = min(l.WholeReadBytes, capReadBytes)
 	if l.SearchMaxResults <= 0 || l.SearchMaxResults > capResults {
 		l.SearchMaxResults = capResults
 	}
