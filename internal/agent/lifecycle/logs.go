@@ -28,8 +28,9 @@ type logs struct {
 	app   *rolling.Writer
 	llm   *rolling.Writer
 	audit *audit.Writer
-	// Logger writes to stderr and application.log.
+	// Logger writes to stderr and application.log, file to the latter alone: for what stderr is told in plain words.
 	*slog.Logger
+	file *slog.Logger
 }
 
 // openLogs opens every log of c, making the directory user-only if it is missing. Errors are state.unusable.
@@ -54,7 +55,9 @@ func openLogs(fsys fileop.FS, c config.Logging, stderr io.Writer) (l *logs, err 
 		return nil, err
 	}
 	options := &slog.HandlerOptions{Level: level(c.Level)}
-	l.Logger = slog.New(slog.NewMultiHandler(slog.NewTextHandler(stderr, options), slog.NewTextHandler(l.app, options)))
+	file := slog.NewTextHandler(l.app, options)
+	l.file = slog.New(file)
+	l.Logger = slog.New(slog.NewMultiHandler(slog.NewTextHandler(stderr, options), file))
 	return l, nil
 }
 

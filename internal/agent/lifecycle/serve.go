@@ -50,7 +50,7 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 	defer logs.Close()
 	defer func() {
 		if err != nil {
-			logs.Error("agent-mcp stops", "code", fault.CodeOf(err), "error", err)
+			logs.file.Error("stopped", "code", fault.CodeOf(err), "error", err)
 		}
 	}()
 	instance, err := dir.NewInstance(ctx)
@@ -58,7 +58,7 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, instance.Close()) }()
-	logs.Logger = logs.With("instance", instance.ID())
+	logs.Logger, logs.file = logs.With("instance", instance.ID()), logs.file.With("instance", instance.ID())
 	logs.Info("starting", "version", s.Version, "config", s.places.Config)
 
 	backend, backendErr := host.Open(host.Options{Program: s.Executable, Files: s.Files, Cgroup: s.loaded.Config.Sandbox.Resources.Cgroup})
