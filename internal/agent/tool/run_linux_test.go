@@ -30,6 +30,7 @@ func TestRunStartsWhatWasJudged(t *testing.T) {
 	w.write("app/bin/tool", "\x7fELF artifact")
 	w.mode("app/bin/tool")
 	w.write("rt/lib/helper", "\x7fELF component")
+	w.mode("rt/lib/helper")
 	w.link(w.ws+"/bin/tool", "app/alias-link")
 	w.open()
 	entry := w.policy.Entries[0]
