@@ -72,7 +72,11 @@ func (v *view) text(key string, args ...any) string {
 func (v *view) section(heading string, columns []string, rows [][]string) {
 	v.b.WriteString("\n" + v.text(heading) + "\n")
 	if len(rows) == 0 {
-		v.b.WriteString("  " + v.text("show.nothing") + "\n")
+		nothing := "show.nothing"
+		if !v.valid {
+			nothing = "show.unknown"
+		}
+		v.b.WriteString("  " + v.text(nothing) + "\n")
 		return
 	}
 	if columns != nil {
