@@ -128,6 +128,9 @@ func (s *Script) speak(q *ChatRequest, p Reply, values map[string]string, a answ
 	if p.EvalCount != nil {
 		w.EvalCount = *p.EvalCount
 	}
+	if w.EvalCount <= 1 {
+		w.EvalDuration = 0 // the first token comes with the prompt
+	}
 	if q.Logprobs {
 		w.Logprobs = []map[string]any{{"token": m.Content, "logprob": -0.5, "bytes": []byte(nil), "top_logprobs": []any{}}}
 	}

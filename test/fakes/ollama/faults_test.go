@@ -123,17 +123,29 @@ func TestOtherEndpoints(t *testing.T) {
 
 func do(t *testing.T, req *http.Request) (int, string) {
 	t.Helper()
-	transport := &http.Transport{DisableKeepAlives: true}
-	resp, err := transport.RoundTrip(req)
+	status, _, body := doFull(t, req)
+	return status, string(body)
+}
+
+func doFull(t *testing.T, req *http.Request) (status int, contentType string, body []byte) {
+	t.Helper()
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
+	if body, err = io.ReadAll(resp.Body); err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, string(body)
+	return resp.StatusCode, resp.Header.Get("Content-Type"), body
+}
+
+// serveOnce serves h for the rest of the test.
+func serveOnce(t *testing.T, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
 // A recording of a run replays: same order, same replies, prompts only as hashes.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"sekisho/internal/strictjson"
 )
@@ -75,7 +76,8 @@ func decode(body []byte) (*ChatRequest, error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, errors.New("unexpected EOF")
 		}
-		return nil, err
+		// The path is Ollama's; which struct it starts at differs between versions of encoding/json.
+		return nil, errors.New(strings.Replace(err.Error(), "Go struct field Message.", "Go struct field ChatRequest.", 1))
 	}
 	for _, m := range q.Messages {
 		for _, c := range m.ToolCalls {

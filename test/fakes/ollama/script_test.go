@@ -65,6 +65,8 @@ func TestScriptErrorsAreHelpful(t *testing.T) {
 		rule(`"drop_connection":"later"`):                                             "drop_connection",
 		rule(`"drop_connection":"half_body","reply":{"drop_connection":"half_body"}`): "twice",
 		`{"model":"m","rules":[{"when":{"tools_include":7}}]}`:                        "list of strings",
+		rule(`"reply":{"status":99}`):                                                 "status",
+		rule(`"reply":{"delay_ms":-1}`):                                               "delay_ms",
 		`{"model":"m","otherwise":"echo","rules":[{}]}`:                               "otherwise",
 		"model: m\nrules:\n  - name: a\n    name: b\n":                                "line 4",
 		"model: m\nrules: &a\n  - {}\nx: *a\n":                                        "line",
@@ -80,10 +82,14 @@ func TestScriptErrorsAreHelpful(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(yamlScript))
 	f.Add([]byte(jsonScript))
+	f.Add([]byte(`{"model":"demo","rules":[{"reply":{"content":"x","drop_connection":"half_body","gzip":true,"headers":{"A":"b"}}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Parse(data)
 		if err != nil {
 			return
+		}
+		for i := range s.Rules {
+			s.Rules[i].Reply.DelayMS, s.Rules[i].Reply.PadTo = 0, 0
 		}
 		post(t, New(s), request(user("x"))) // whatever was accepted can be served
 	})
