@@ -63,7 +63,7 @@ func TestEffectsRefuseASwappedName(t *testing.T) {
 	f, err := file.CreateBeside(".new")
 	must(t, err)
 	must(t, f.Close())
-	_, mkdir := fresh.Mkdir()
+	_, mkdir := fresh.Mkdir(Info{})
 	got := map[string]string{
 		"replace": word(file.Replace(".new")), "unlink": word(file.Unlink()), "move": word(file.MoveTo(dst)),
 		"rmdir": word(dir.Rmdir()), "publish": word(fresh.Publish(".new")), "mkdir": word(mkdir),
@@ -113,7 +113,7 @@ func TestMkdirRmdirList(t *testing.T) {
 	v := newWorld(t)
 	s := newSet(t, v.roots(t)...)
 	for t2 := target(t, s, v.w+"/a/b/c", MayCreateParents); len(t2.Missing()) > 0; {
-		next, err := t2.Mkdir()
+		next, err := t2.Mkdir(Info{})
 		must(t, err)
 		t.Cleanup(func() { next.Close() })
 		t2 = next
@@ -274,7 +274,7 @@ func TestNewFilesBelongToTheRootsOwner(t *testing.T) {
 	must(t, err)
 	must(t, n.Finish(f, Info{}))
 	must(t, f.Close())
-	d, err := target(t, s, v.w+"/newdir", MayCreate).Mkdir()
+	d, err := target(t, s, v.w+"/newdir", MayCreate).Mkdir(Info{})
 	must(t, err)
 	defer d.Close()
 	for _, name := range []string{"/new", "/newdir"} {

@@ -21,9 +21,9 @@ func (t *Target) dir() (*os.File, error) {
 	return t.sync, nil
 }
 
-// changeable tells whether the name can be made, replaced or removed by this user: not when it is a root itself (a mount
+// CheckChange tells whether the name can be made, replaced or removed by this user: not (EBUSY) when it is a root itself (a mount
 // point in the sandbox), and as root only when the sandbox's user could do it.
-func (t *Target) changeable() error {
+func (t *Target) CheckChange() error {
 	if t.isRoot || t.parent == nil {
 		return pathError(t.path, syscall.EBUSY)
 	}
