@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"syscall"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox/linux/cgroup"
@@ -103,7 +102,7 @@ func (b *Backend) fork(child *os.File) (*os.Process, error) {
 		Dir: "/", Env: initproc.Environment(), Files: []*os.File{null, null, null, child}, Sys: b.id.attributes(),
 	})
 	if err != nil {
-		return nil, failed(wire.StageClone, b.program, err)
+		return nil, wire.Fail(wire.StageClone, b.program, err)
 	}
 	return proc, nil
 }
@@ -259,14 +258,4 @@ func (x *box) destroy(ctx context.Context) error {
 		err = x.group.Kill(ctx)
 	}
 	return errors.Join(err, x.group.Close())
-}
-
-// failed is a failure of this process's part of a stage.
-func failed(stage wire.Stage, target string, err error) *wire.Failed {
-	f := &wire.Failed{Stage: stage, Target: target, Detail: err.Error()}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		f.Errno = int(errno)
-	}
-	return f
 }

@@ -51,10 +51,14 @@ func NewSteps(files fileop.FS) *Steps { return &Steps{files: files} }
 const Kind = "cgroup.directory"
 
 // Observe reads what Revert needs (see sandbox.Backend).
-func (s *Steps) Observe(ctx context.Context, step sandbox.Step) (sandbox.Undo, error) { panic("skeleton") }
+func (s *Steps) Observe(ctx context.Context, step sandbox.Step) (sandbox.Undo, error) {
+	panic("skeleton")
+}
 
 // Apply makes the directory and proves it (see sandbox.Backend).
-func (s *Steps) Apply(ctx context.Context, step sandbox.Step, u sandbox.Undo) error { panic("skeleton") }
+func (s *Steps) Apply(ctx context.Context, step sandbox.Step, u sandbox.Undo) error {
+	panic("skeleton")
+}
 
 // Revert kills what is left inside, removes the directory and verifies its absence (see sandbox.Backend).
 func (s *Steps) Revert(ctx context.Context, u sandbox.Undo) error { panic("skeleton") }

@@ -61,6 +61,9 @@ func helper(mode string, args []string) error {
 	case "forks":
 		n, _ := strconv.Atoi(args[0])
 		return forksHelper(n)
+	case "silent":
+		n, _ := strconv.Atoi(args[0])
+		return silentHelper(n)
 	case "run":
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -184,6 +187,50 @@ func TestForksStopAtTheLimit(t *testing.T) {
 	}
 }
 
+// silentHelper starts one process that asks, then n by plain forks whose children make no other system call than to
+// wait for their death. It ends when its own copy of the socket says so.
+func silentHelper(n int) error {
+	if err := forksHelper(1); err != nil {
+		return err
+	}
+	for range n {
+		pid, _, e := unix.RawSyscall6(unix.SYS_CLONE, uintptr(plainFork), 0, 0, 0, 0, 0)
+		if e != 0 {
+			return e
+		}
+		if pid == 0 {
+			for {
+				unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+			}
+		}
+	}
+	_, err := unix.Read(3, make([]byte, 1)) // until the test closes its end
+	return err
+}
+
+// proves A-SBX-02
+func TestForksThatDoNotAskAreCounted(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		mode    string
+		args    []string
+		limit   int
+		reports int
+	}{
+		{"glibc's fork up to the limit", "run", []string{"/bin/sh", "-c", "read x | read x | read x"}, 4, 0},
+		{"glibc's fork past the limit", "run", []string{"/bin/sh", "-c", "sleep 9 | sleep 9 | sleep 9 | sleep 9"}, 4, 1},
+		{"children that never speak", "silent", []string{"3"}, 3, 1},
+		{"children that never speak, within the limit", "silent", []string{"2"}, 3, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, exceeded, _ := run(t, tt.limit, nil, tt.mode, tt.args...)
+			if exceeded != tt.reports {
+				t.Errorf("reported %d times, want %d", exceeded, tt.reports)
+			}
+		})
+	}
+}
+
 // proves A-SBX-02
 //
 // Children that come and go are not mistaken for children that exist: far more forks than the limit, never more than
@@ -239,12 +286,43 @@ func run(t *testing.T, limit int, count error, mode string, args ...string) (out
 	}
 	report := make(chan struct{}, 1)
 	served := make(chan error, 1)
+	polled := make(chan struct{}, 1)
+	looks := 0
 	go func() {
 		served <- ServeForks(context.Background(), notify, func() ([]int, error) {
-			return descendants(cmd.Process.Pid), count
+			pids := descendants(cmd.Process.Pid)
+			if looks++; looks == 20 {
+				polled <- struct{}{}
+			}
+			return pids, count
 		}, limit, report)
 	}()
+	ended := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if mode != "silent" && mode != "run" {
+			return
+		}
+		// Ended as the broker would: at an excess, or when nothing of that kind was seen for a while.
+		select {
+		case <-report:
+			exceeded++
+		case <-polled:
+			if mode == "run" {
+				return
+			}
+		case <-done:
+			return
+		}
+		for _, pid := range descendants(cmd.Process.Pid) {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+		unix.Shutdown(int(ours.Fd()), unix.SHUT_RDWR)
+	}()
 	b, err := io.ReadAll(stdout)
+	close(done)
+	<-ended
 	if err != nil {
 		return "", 0, err
 	}
@@ -252,7 +330,7 @@ func run(t *testing.T, limit int, count error, mode string, args ...string) (out
 	if serr := <-served; serr != nil && !errors.Is(serr, count) {
 		t.Errorf("serving forks: %v", serr)
 	}
-	return string(b), len(report), werr
+	return string(b), exceeded + len(report), werr
 }
 
 func receive(from *os.File) (*os.File, error) {

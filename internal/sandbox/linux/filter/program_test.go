@@ -71,6 +71,8 @@ func TestVerdicts(t *testing.T) {
 		{"clone", []uint64{unix.CLONE_NEWNS | unix.CLONE_THREAD}, eperm},
 		{"clone", []uint64{unix.CLONE_NEWNET | big}, eperm},
 		{"clone", []uint64{unix.CLONE_PARENT | uint64(unix.SIGCHLD)}, eperm},
+		{"clone", []uint64{unix.CLONE_CHILD_SETTID | unix.CLONE_CHILD_CLEARTID | uint64(unix.SIGCHLD)}, allow},
+		{"vfork", nil, allow}, {"fork", nil, notify}, {"set_robust_list", nil, notify},
 		{"clone3", nil, refuse(unix.ENOSYS)},
 
 		{"ptrace", []uint64{unix.PTRACE_TRACEME}, allow}, {"ptrace", []uint64{unix.PTRACE_CONT}, allow}, {"ptrace", []uint64{unix.PTRACE_DETACH}, allow},

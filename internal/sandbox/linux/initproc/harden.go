@@ -1,7 +1,6 @@
 package initproc
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -72,16 +71,7 @@ func ignoreSignals() error {
 
 func name(host string) error {
 	if err := unix.Sethostname([]byte(host)); err != nil {
-		return failed(wire.StageNamespace, "uts", err)
+		return wire.Fail(wire.StageNamespace, "uts", err)
 	}
 	return nil
-}
-
-func failed(stage wire.Stage, target string, err error) *wire.Failed {
-	f := &wire.Failed{Stage: stage, Target: target, Detail: err.Error()}
-	var errno unix.Errno
-	if errors.As(err, &errno) {
-		f.Errno = int(errno)
-	}
-	return f
 }

@@ -26,7 +26,7 @@ func (s *server) run(start *wire.Start, stdio []*os.File) error {
 		if _, kerr := s.killAll(pid); kerr != nil {
 			return kerr
 		}
-		return s.fail(failed(wire.StageStop, start.Path, err))
+		return s.fail(wire.Fail(wire.StageStop, start.Path, err))
 	}
 	err = s.conn.Send(wire.Reply{Stopped: true}, exe)
 	exe.Close() // an open executable of ours would keep its file busy for the whole run
@@ -62,7 +62,7 @@ func (s *server) run(start *wire.Start, stdio []*os.File) error {
 // fork starts the entry process from the spawner's thread and returns when it stands before its first instruction.
 func (s *server) fork(start *wire.Start, stdio []*os.File) (pid int, err error) {
 	if len(stdio) != 3 {
-		return 0, failed(wire.StageFork, start.Path, errors.New("three descriptors are needed"))
+		return 0, wire.Fail(wire.StageFork, start.Path, errors.New("three descriptors are needed"))
 	}
 	attr := &syscall.ProcAttr{Dir: start.Dir, Env: start.Env, Sys: &syscall.SysProcAttr{Ptrace: true, Setsid: true}}
 	for _, f := range stdio {
@@ -70,14 +70,14 @@ func (s *server) fork(start *wire.Start, stdio []*os.File) (pid int, err error) 
 	}
 	s.spawner.do(func() {
 		if pid, err = syscall.ForkExec(start.Path, start.Argv, attr); err != nil {
-			err = failed(wire.StageExec, start.Path, err)
+			err = wire.Fail(wire.StageExec, start.Path, err)
 			return
 		}
 		var status syscall.WaitStatus
 		if status, err = wait(pid); err != nil {
-			err = failed(wire.StageStop, start.Path, err)
+			err = wire.Fail(wire.StageStop, start.Path, err)
 		} else if !status.Stopped() || status.StopSignal() != syscall.SIGTRAP {
-			err = failed(wire.StageStop, start.Path, fmt.Errorf("wait status %#x instead of the exec stop", uint32(status)))
+			err = wire.Fail(wire.StageStop, start.Path, fmt.Errorf("wait status %#x instead of the exec stop", uint32(status)))
 		}
 	})
 	return pid, err

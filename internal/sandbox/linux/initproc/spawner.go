@@ -22,7 +22,7 @@ type spawner struct {
 func newSpawner(setup *wire.Setup) (*spawner, error) {
 	program, err := filter.Load(setup.Filter)
 	if err != nil {
-		return nil, failed(wire.StageSeccomp, "", err)
+		return nil, wire.Fail(wire.StageSeccomp, "", err)
 	}
 	s := &spawner{work: make(chan func())}
 	ready := make(chan error)
@@ -54,11 +54,11 @@ func (s *spawner) do(f func()) {
 // restrict takes everything away from the calling thread, in the order that filter asks for.
 func restrict(rules []wire.Rule, program *filter.Program) (*os.File, error) {
 	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
-		return nil, failed(wire.StageNamespace, "cgroup", err)
+		return nil, wire.Fail(wire.StageNamespace, "cgroup", err)
 	}
 	// A new session keyring: the broker's one may hold keys. A kernel without keyrings has none to hide.
 	if _, _, errno := unix.RawSyscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); errno != 0 && errno != unix.ENOSYS {
-		return nil, failed(wire.StageNamespace, "keyring", errno)
+		return nil, wire.Fail(wire.StageNamespace, "keyring", errno)
 	}
 	opened := make([]filter.PathRule, 0, len(rules))
 	defer func() {
@@ -69,22 +69,22 @@ func restrict(rules []wire.Rule, program *filter.Program) (*os.File, error) {
 	for _, r := range rules {
 		fd, err := unix.Open(r.Path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return nil, failed(wire.StageLandlock, r.Path, err)
+			return nil, wire.Fail(wire.StageLandlock, r.Path, err)
 		}
 		opened = append(opened, filter.PathRule{FD: fd, Rights: r.Rights, File: r.File, List: r.Rights == 0})
 	}
 	if err := dropCapabilities(); err != nil {
-		return nil, failed(wire.StageDrop, "", err)
+		return nil, wire.Fail(wire.StageDrop, "", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return nil, failed(wire.StageDrop, "no_new_privs", err)
+		return nil, wire.Fail(wire.StageDrop, "no_new_privs", err)
 	}
 	if err := filter.Landlock(opened); err != nil {
-		return nil, failed(wire.StageLandlock, "", err)
+		return nil, wire.Fail(wire.StageLandlock, "", err)
 	}
 	notify, err := program.Install()
 	if err != nil {
-		return nil, failed(wire.StageSeccomp, "", err)
+		return nil, wire.Fail(wire.StageSeccomp, "", err)
 	}
 	return notify, nil
 }

@@ -1,6 +1,11 @@
 package wire
 
-import "sekisho/internal/sandbox"
+import (
+	"errors"
+	"syscall"
+
+	"sekisho/internal/sandbox"
+)
 
 // Request is what the broker sends; exactly one member is set, in this order over a connection: Files (any number of
 // times), Setup, then per run Start and, when the reply was Stopped, Release.
@@ -92,6 +97,16 @@ type Failed struct {
 	Errno  int
 	Target string
 	Detail string
+}
+
+// Fail describes a failure so that it can cross to the broker and be explained there.
+func Fail(stage Stage, target string, err error) *Failed {
+	f := &Failed{Stage: stage, Target: target, Detail: err.Error()}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		f.Errno = int(errno)
+	}
+	return f
 }
 
 // Error makes a Failed the error of the function that met it.

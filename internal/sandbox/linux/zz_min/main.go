@@ -1,0 +1,5 @@
+package main
+
+import "sekisho/internal/sandbox/host"
+
+func main() { host.Child() }
