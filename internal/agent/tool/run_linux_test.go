@@ -232,3 +232,15 @@ func TestRunBoundsOutput(t *testing.T) {
 		t.Errorf("%d bytes, header %v, %.60q … %q", len(body), h, body, body[len(body)-80:])
 	}
 }
+
+// A program whose end cannot be recorded is the last thing that happens.
+//
+// proves A-AUD-01
+func TestRunEndMustBeAudited(t *testing.T) {
+	w := newWorld(t).open()
+	w.audit.failAt = 3
+	r := w.call("process_run", arg{"executable": "go", "args": []string{}, "cwd": "."})
+	if len(w.job.started) != 1 || r.OK || r.SideEffect || r.Fatal == nil || r.ErrorCode != fault.StateUnusable {
+		t.Errorf("got %+v", r)
+	}
+}
