@@ -3,7 +3,6 @@ package session
 import (
 	"time"
 
-	"sekisho/internal/agent"
 	"sekisho/internal/agent/planner"
 )
 
@@ -23,8 +22,6 @@ type Session struct {
 	summary           string
 	// graph is the TaskGraph of the latest agent task, for the summary.
 	graph []planner.Task
-	// maintenance is the account of summarising calls (A-PLAN-07).
-	maintenance agent.Usage
 }
 
 // ID is the session's id.
@@ -72,12 +69,6 @@ func (s *Session) AddFailure(code, target string) { s.facts.failure(code, target
 
 // AddDenial keeps a security denial, for the retained facts.
 func (s *Session) AddDenial(code, target string) { s.facts.denial(code, target) }
-
-// AddMaintenance counts the tokens of a summarising call to the session's own account.
-func (s *Session) AddMaintenance(u agent.Usage) { s.maintenance = s.maintenance.Add(u) }
-
-// Maintenance is the session-maintenance account (A-PLAN-07).
-func (s *Session) Maintenance() agent.Usage { return s.maintenance }
 
 // keep drops the oldest elements beyond n.
 func keep[T any](list []T, n int) []T {
