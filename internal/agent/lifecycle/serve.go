@@ -25,6 +25,9 @@ type ServeOptions struct {
 // Serve runs the server until its client is gone or ctx is cancelled (SIGTERM, SIGINT), then stops gracefully (A-CLI-01,
 // A-STOP-01). The exit code is 0 for both.
 func Serve(ctx context.Context, o ServeOptions) int {
+	stderr := newQueue(o.Stderr)
+	defer stderr.Close()
+	o.Stderr = stderr
 	s, ok := o.load()
 	if !ok {
 		return ExitFailure
