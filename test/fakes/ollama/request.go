@@ -82,7 +82,8 @@ func decode(body []byte) (*ChatRequest, error) {
 	for _, m := range q.Messages {
 		for _, c := range m.ToolCalls {
 			if args := bytes.TrimSpace(c.Function.Arguments); len(args) > 0 && args[0] != '{' {
-				return nil, errors.New("Value looks like object, but can't find closing '}' symbol") //nolint:staticcheck // Ollama's words
+				//lint:ignore ST1005 Ollama's words
+				return nil, errors.New("Value looks like object, but can't find closing '}' symbol")
 			}
 		}
 	}
