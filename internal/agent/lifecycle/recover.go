@@ -41,6 +41,11 @@ func (r recovery) all(ctx context.Context, dir *statedir.Dir) error {
 	if err := found.Close(); err != nil {
 		return fault.New(fault.RecoveryFailed, fault.Target(dir.Path()), fault.Cause(err))
 	}
+	for _, i := range found.Instances {
+		if _, err := os.Lstat(i.Path()); err == nil {
+			r.logs.Warn("a recovered instance keeps files that no journal names", "path", i.Path())
+		}
+	}
 	return nil
 }
 
