@@ -55,7 +55,8 @@ func (v Value) Int(def, lo, hi int64) int64 {
 		return def
 	}
 	accepted := intRange(lo, hi)
-	if v.node.Kind != Int || !intForm.MatchString(v.node.Text) {
+	// The parser takes a whole number of more than 64 bits for a Float.
+	if v.node.Kind != Int && v.node.Kind != Float || !intForm.MatchString(v.node.Text) {
 		v.wrongType(accepted)
 		return def
 	}
@@ -89,7 +90,7 @@ func (v Value) Float(def float64, in Range) float64 {
 		return def
 	}
 	accepted := in.text()
-	isNumber := v.node.Kind == Int && intForm.MatchString(v.node.Text) || v.node.Kind == Float && floatForm.MatchString(v.node.Text)
+	isNumber := (v.node.Kind == Int || v.node.Kind == Float) && floatForm.MatchString(v.node.Text)
 	if !isNumber {
 		v.wrongType(accepted)
 		return def
@@ -166,7 +167,7 @@ func (v Value) Free() []Named {
 	}
 	var out []Named
 	for _, e := range v.node.Entries {
-		out = append(out, Named{e.Key, v.child(e.Key)})
+		out = append(out, Named{e.Key, v.at(e.Key, &e)})
 	}
 	return out
 }
@@ -194,7 +195,7 @@ func (n *Node) json(b []byte) ([]byte, bool) {
 		return append(b, n.Text...), n.Text == "true" || n.Text == "false"
 	case Int:
 		return append(b, n.Text...), intForm.MatchString(n.Text)
-	case Float:
+	case Float: // never empty, although its form would allow that
 		f, err := strconv.ParseFloat(n.Text, 64)
 		if err != nil || !floatForm.MatchString(n.Text) {
 			return nil, false
@@ -274,9 +275,12 @@ func (s *Section) Done() {
 	}
 }
 
-func (v Value) child(name string) Value {
+func (v Value) child(name string) Value { return v.at(name, v.node.entry(name)) }
+
+// at is the value of an entry; nil is an absent one.
+func (v Value) at(name string, e *Entry) Value {
 	c := Value{r: v.r, pos: v.Pos(), path: Join(v.path, name)}
-	if e := v.node.entry(name); e != nil {
+	if e != nil {
 		c.pos = e.Pos
 		if e.Value.Kind != Null {
 			c.node = e.Value
