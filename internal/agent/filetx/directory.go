@@ -96,7 +96,7 @@ func (m *Manager) Rmdir(ctx context.Context, s Scope, t *rootio.Target) (Change,
 		} else if len(list) > 0 {
 			return Change{}, syscall.ENOTEMPTY
 		}
-		tx, err := m.begin(s, record{Operation: opRmdir, Before: versionOf(t.Info(), "")}, t)
+		tx, err := m.begin(s, record{Operation: opRmdir, Before: versionOf(t.Info(), ""), Restore: randomName()}, t)
 		if err != nil {
 			return Change{}, err
 		}

@@ -37,7 +37,7 @@ type record struct {
 	// Before is the old file or directory, nil when there was none. After is the digest of the new bytes.
 	Before *version `json:"before,omitempty"`
 	After  string   `json:"after_sha256,omitempty"`
-	// Temp and Restore are the names beside the file that hold new bytes, or restored old ones, until they get their place.
+	// Temp and Restore are the names beside the object that hold new bytes, or what is restored, until they get their place.
 	Temp    string `json:"temp,omitempty"`
 	Restore string `json:"restore,omitempty"`
 	// Backup names the file in the instance's directory that holds the old bytes; "" when they are in memory only.
@@ -97,7 +97,7 @@ func checkRecord(_, r *record) error {
 		}
 	}
 	needsOld := r.Operation == opDelete || r.Operation == opRename || r.Operation == opRmdir
-	if needsOld && r.Before == nil || r.Operation == opWrite && (r.Temp == "" || r.Restore == "" || r.After == "") {
+	if needsOld && (r.Before == nil || r.Restore == "" && r.Operation != opRename) || r.Operation == opWrite && (r.Temp == "" || r.Restore == "" || r.After == "") {
 		return fmt.Errorf("operation %q without what undoing it needs", r.Operation)
 	}
 	return nil

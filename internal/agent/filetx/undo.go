@@ -52,15 +52,7 @@ func (tx *transaction) undoOne(r record) (string, error) {
 	if err != nil || t == nil {
 		return Foreign, err
 	}
-	for _, name := range []string{r.Temp, r.Restore} {
-		if name == "" {
-			continue
-		}
-		if err := ignoreMissing(t.Discard(name)); err != nil {
-			return "", err
-		}
-	}
-	if err := t.SyncParent(); err != nil {
+	if err := clearBeside(t, r); err != nil {
 		return "", err
 	}
 	now, err := t.Again()
@@ -258,7 +250,7 @@ func rmdirOurs(now *rootio.Target) (string, error) {
 	return Undone, gone(now)
 }
 
-// undoRmdir makes the removed directory again.
+// undoRmdir makes the removed directory again: beside, until it is like the old one, then under its name.
 func undoRmdir(now *rootio.Target, r record) (string, error) {
 	switch now.Info().Kind {
 	case rootio.Dir:
@@ -266,9 +258,48 @@ func undoRmdir(now *rootio.Target, r record) (string, error) {
 	case rootio.File:
 		return Foreign, nil
 	}
-	made, err := now.Mkdir(r.Before.info(rootio.Dir))
+	beside, err := now.Beside(r.Restore)
 	if err != nil {
 		return "", err
 	}
-	return Undone, made.Close()
+	defer beside.Close()
+	made, err := beside.Mkdir(r.Before.info(rootio.Dir))
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(made.Close(), now.Publish(r.Restore)); err != nil {
+		return "", err
+	}
+	return Undone, now.SyncParent()
+}
+
+// clearBeside removes what the transaction has beside the name.
+func clearBeside(t *rootio.Target, r record) error {
+	for _, name := range []string{r.Temp, r.Restore} {
+		if name == "" {
+			continue
+		}
+		err := t.Discard(name)
+		if errors.Is(err, syscall.EISDIR) {
+			err = removeBeside(t, name)
+		}
+		if ignoreMissing(err) != nil {
+			return err
+		}
+	}
+	return t.SyncParent()
+}
+
+func removeBeside(t *rootio.Target, name string) error {
+	slot, err := t.Beside(name)
+	if err != nil {
+		return err
+	}
+	defer slot.Close()
+	dir, err := slot.Again()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Rmdir()
 }

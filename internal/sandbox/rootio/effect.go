@@ -59,6 +59,19 @@ func (t *Target) Slot(name string) (*Target, error) {
 	return &Target{set: t.set, member: t.member, path: path, parent: dir, above: t.info, name: name, rest: []string{name}, isRoot: t.set.byPath[path] != nil}, nil
 }
 
+// Beside stands on another name in the same held parent directory, without looking at it. The caller closes it.
+func (t *Target) Beside(name string) (*Target, error) {
+	if t.parent == nil || fileop.CheckName(name) != nil {
+		return nil, pathError(t.path, syscall.EINVAL)
+	}
+	dir, err := duplicate(t.parent)
+	if err != nil {
+		return nil, pathError(t.path, err)
+	}
+	path := join(parent(t.NamePath()), name)
+	return &Target{set: t.set, member: t.member, path: path, parent: dir, above: t.above, name: name, rest: []string{name}, isRoot: t.set.byPath[path] != nil}, nil
+}
+
 // Again looks at the same name in the held parent directory once more and returns what is there now: a file, a directory,
 // or a missing name. A link or special file is ErrSwapped. The caller closes it.
 func (t *Target) Again() (*Target, error) {
@@ -167,7 +180,7 @@ func (t *Target) Replace(name string) error {
 	return t.rename(name, t.name, true)
 }
 
-// Publish gives the file made beside the missing name; fs.ErrExist when something is there by now.
+// Publish gives what was made beside, a file or directory, the missing name; fs.ErrExist when something is there by now.
 func (t *Target) Publish(name string) error { return t.rename(name, t.name, false) }
 
 func (t *Target) rename(from, to string, replace bool) error {
