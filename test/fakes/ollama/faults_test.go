@@ -61,7 +61,6 @@ func TestFaults(t *testing.T) {
 		"over the limit":        {fmt.Sprintf(`"content":"x","pad_to":%d`, ollama.MaxReplyBytes+1), fault.OllamaProtocol, 1},
 		"wrong type":            {`"content":"x","content_type":"text/plain"`, "", 1},
 		"gzip":                  {`"content":"x","gzip":true`, "", 1},
-		"gzip over the limit":   {fmt.Sprintf(`"content":"x","gzip":true,"pad_to":%d`, ollama.MaxReplyBytes+1), fault.OllamaProtocol, 1},
 		"model's own bad call":  {`"status":500,"error":"error parsing tool call: raw=x"`, fault.OllamaModelOutput, 4},
 		"string as arguments":   {`"tool_calls":[{"name":"dir","arguments":"{}"}]`, "", 1},
 		"arguments left out":    {`"tool_calls":[{"name":"dir"}]`, "", 1},
