@@ -139,7 +139,7 @@ planner:
 	}
 }
 
-// proves A-CFG-01, A-MCP-05, A-OLL-09
+// proves A-CFG-01, A-OLL-09
 func TestRefusedValues(t *testing.T) {
 	for _, tt := range []struct {
 		name, yaml string
@@ -324,29 +324,29 @@ func TestLanguageFiles(t *testing.T) {
 		return l, p, places
 	}
 	t.Run("own language", func(t *testing.T) {
-		l, p, places := write(t, map[string]string{"de.json": `{"status.queued": "Wartet."}`}, "schema_version: 2\napplication: {language: de}\n")
+		l, p, places := write(t, map[string]string{"de.json": `{"message.status.queued": "Wartet."}`}, "schema_version: 2\napplication: {language: de}\n")
 		if got := report(t, p, l.Locale, places); got != "" {
 			t.Fatal(got)
 		}
-		if got := l.Locale.Text("status.queued", nil); got != "Wartet." {
+		if got := l.Locale.Text("message.status.queued", nil); got != "Wartet." {
 			t.Errorf("own text: %q", got)
 		}
-		if got := l.Locale.Text("status.running", nil); got != CompiledIn("en").Text("status.running", nil) || got == "status.running" {
+		if got := l.Locale.Text("message.status.running", nil); got != CompiledIn("en").Text("message.status.running", nil) || got == "message.status.running" {
 			t.Errorf("missing text falls back to English: %q", got)
 		}
 	})
 	t.Run("every malformed file is fatal", func(t *testing.T) {
 		l, p, places := write(t, map[string]string{
-			"en.json": `{"show.state.none": "{commands}"}`, "ja.json": `{`, "de.json": `{"no.such.key": "x", "status.queued": null}`,
-			"fr.json": `{"no.such.key": "x", "show.state.differs": "{count}"}`, "README.json": `{}`, "notes.txt": "ignored",
+			"en.json": `{"show.runtime_root": "{root}"}`, "ja.json": `{`, "de.json": `{"no.such.key": "x", "message.status.queued": null}`,
+			"fr.json": `{"no.such.key": "x", "apply.overlay": "{count}"}`, "README.json": `{}`, "notes.txt": "ignored",
 		}, "schema_version: 2\n")
 		got := report(t, p, l.Locale, places)
 		for _, want := range []string{
 			"DIR/bin/config/locales/README.json: error: The file's name must be a language name",
 			"DIR/bin/config/locales/de.json: error: The language file cannot be used:",
-			"DIR/bin/config/locales/en.json: error: The text show.state.none has the placeholders {commands}, but English has {command}.",
+			"DIR/bin/config/locales/en.json: error: The text show.runtime_root has the placeholders {root}, but English has {path}.",
 			"DIR/bin/config/locales/fr.json: error: The text no.such.key is unknown",
-			"DIR/bin/config/locales/fr.json: error: The text show.state.differs has the placeholders {count}, but English has {command} {count}.",
+			"DIR/bin/config/locales/fr.json: error: The text apply.overlay has the placeholders {count}, but English has {path}.",
 			"DIR/bin/config/locales/ja.json: error: The language file cannot be used:",
 		} {
 			if !strings.Contains(got, want) {
