@@ -88,8 +88,12 @@ func (s *Steps) Apply(_ context.Context, _ sandbox.Step, un sandbox.Undo) error 
 		return err
 	}
 	defer parent.Close()
-	if now, err := identity(parent); err != nil || now != u.ParentID {
-		return fmt.Errorf("making control group %v: its parent is another directory than before (%w)", u.place, err)
+	now, err := identity(parent)
+	if err != nil {
+		return err
+	}
+	if now != u.ParentID {
+		return fmt.Errorf("making control group %v: its parent is another directory than before", u.place)
 	}
 	if err := s.files.Mkdir(parent, u.Name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("making control group: %w", err)
