@@ -44,17 +44,17 @@ type plan struct {
 	memoryMB, processes int
 }
 
-// start builds a box. On error nothing of it is left.
+// start builds a box and takes the group over. On error nothing of it is left.
 func (b *Backend) start(ctx context.Context, p *plan, group cgroup.Group) (_ *box, err error) {
 	conn, child, err := wire.Pair()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, release(group))
 	}
 	proc, err := b.fork(child)
 	child.Close()
 	if err != nil {
 		conn.Close()
-		return nil, err
+		return nil, errors.Join(err, release(group))
 	}
 	x := &box{proc: proc, conn: conn, group: group, replies: make(chan reply), gone: make(chan struct{}),
 		exceeded: make(chan struct{}, 1), quit: make(chan struct{})}
@@ -89,6 +89,14 @@ func (b *Backend) start(ctx context.Context, p *plan, group cgroup.Group) (_ *bo
 	}
 	x.serve(r.files[0], p.processes)
 	return x, nil
+}
+
+// release closes a group that no box took over.
+func release(group cgroup.Group) error {
+	if group == nil {
+		return nil
+	}
+	return group.Close()
 }
 
 // fork starts PID 1 in its namespaces.

@@ -37,13 +37,13 @@ func delegate() (string, func(), error) {
 		default:
 			continue
 		}
-		dir := filepath.Join(mount, part[2], name)
+		dir := filepath.Join(mount, name)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			remove()
 			return "", nil, err
 		}
 		made = append(made, dir)
-		if setting == "" || part[1] == "memory" || part[1] == "" {
+		if part[1] == "memory" || part[1] == "" {
 			setting = dir
 		}
 		files, err := filepath.Glob(dir + "/*")

@@ -9,8 +9,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"sekisho/internal/sandbox/linux/wire"
 )
 
 // harden is the first thing PID 1 does, before it reads a byte: nothing of the broker's parent stays open, no payload can
@@ -65,13 +63,6 @@ func ignoreSignals() error {
 		if errno != 0 {
 			return fmt.Errorf("resetting signal %d: %w", sig, errno)
 		}
-	}
-	return nil
-}
-
-func name(host string) error {
-	if err := unix.Sethostname([]byte(host)); err != nil {
-		return wire.Fail(wire.StageNamespace, "uts", err)
 	}
 	return nil
 }

@@ -12,55 +12,54 @@ import (
 )
 
 // run serves one Start to its end. An error means that PID 1 can no longer vouch for the tree and must exit.
-func (s *server) run(start *wire.Start, stdio []*os.File) error {
-	pid, err := s.fork(start, stdio)
+func run(conn *wire.Conn, start *wire.Start, stdio []*os.File) error {
+	pid, err := fork(start, stdio)
 	wire.CloseAll(stdio) // also after success: only the payload may hold the pipes open
+	var exe *os.File
+	if err == nil {
+		if exe, err = os.Open(fmt.Sprintf("/proc/%d/exe", pid)); err != nil {
+			err = wire.Fail(wire.StageStop, start.Path, err)
+		}
+	}
 	if err != nil {
-		if _, kerr := s.killAll(0); kerr != nil {
+		if _, kerr := killAll(pid); kerr != nil {
 			return kerr
 		}
-		return s.fail(err)
+		return fail(conn, err)
 	}
-	exe, err := os.Open(fmt.Sprintf("/proc/%d/exe", pid))
-	if err != nil {
-		if _, kerr := s.killAll(pid); kerr != nil {
-			return kerr
-		}
-		return s.fail(wire.Fail(wire.StageStop, start.Path, err))
-	}
-	err = s.conn.Send(wire.Reply{Stopped: true}, exe)
+	err = conn.Send(wire.Reply{Stopped: true}, exe)
 	exe.Close() // an open executable of ours would keep its file busy for the whole run
 	if err != nil {
 		return err
 	}
-	answer := <-s.requests
+	var answer wire.Request
+	if _, err := conn.Receive(&answer); err != nil {
+		return err
+	}
 	if answer.Release == nil {
 		return errors.New("unexpected message at the exec stop")
 	}
-	var entry syscall.WaitStatus
-	var reaped bool
+	var status syscall.WaitStatus
 	if answer.Release.Run {
-		s.spawner.do(func() { err = syscall.PtraceDetach(pid) })
-		if err != nil {
+		if err := syscall.PtraceDetach(pid); err != nil {
 			return fmt.Errorf("releasing the process: %w", err)
 		}
-		if entry, err = waitEntry(pid); err != nil {
+		if status, err = waitEntry(pid); err != nil {
 			return err
 		}
-		reaped = true
 	}
-	status, err := s.killAll(pid)
+	killed, err := killAll(pid)
 	if err != nil {
 		return err
 	}
-	if !reaped {
-		entry = status
+	if !answer.Release.Run {
+		status = killed
 	}
-	return s.conn.Send(wire.Reply{Ended: &wire.Ended{Status: uint32(entry)}})
+	return conn.Send(wire.Reply{Ended: &wire.Ended{Status: uint32(status)}})
 }
 
-// fork starts the entry process from the spawner's thread and returns when it stands before its first instruction.
-func (s *server) fork(start *wire.Start, stdio []*os.File) (pid int, err error) {
+// fork starts the entry process and returns when it stands before its first instruction. On error a process may be left.
+func fork(start *wire.Start, stdio []*os.File) (int, error) {
 	if len(stdio) != 3 {
 		return 0, wire.Fail(wire.StageFork, start.Path, errors.New("three descriptors are needed"))
 	}
@@ -68,19 +67,18 @@ func (s *server) fork(start *wire.Start, stdio []*os.File) (pid int, err error) 
 	for _, f := range stdio {
 		attr.Files = append(attr.Files, f.Fd())
 	}
-	s.spawner.do(func() {
-		if pid, err = syscall.ForkExec(start.Path, start.Argv, attr); err != nil {
-			err = wire.Fail(wire.StageExec, start.Path, err)
-			return
-		}
-		var status syscall.WaitStatus
-		if status, err = wait(pid); err != nil {
-			err = wire.Fail(wire.StageStop, start.Path, err)
-		} else if !status.Stopped() || status.StopSignal() != syscall.SIGTRAP {
-			err = wire.Fail(wire.StageStop, start.Path, fmt.Errorf("wait status %#x instead of the exec stop", uint32(status)))
-		}
-	})
-	return pid, err
+	pid, err := syscall.ForkExec(start.Path, start.Argv, attr)
+	if err != nil {
+		return 0, wire.Fail(wire.StageExec, start.Path, err)
+	}
+	status, err := wait(pid)
+	if err == nil && (!status.Stopped() || status.StopSignal() != syscall.SIGTRAP) {
+		err = fmt.Errorf("wait status %#x instead of the exec stop", uint32(status))
+	}
+	if err != nil {
+		return pid, wire.Fail(wire.StageStop, start.Path, err)
+	}
+	return pid, nil
 }
 
 // waitEntry reaps whatever ends until the entry process does.
@@ -98,9 +96,9 @@ func waitEntry(entry int) (syscall.WaitStatus, error) {
 	}
 }
 
-// killAll ends every process of the pid namespace but this one and returns when none is left. It runs outside the
-// spawner's thread, whose Landlock domain and filter may not signal freely. The status is entry's, if it was still there.
-func (s *server) killAll(entry int) (status syscall.WaitStatus, err error) {
+// killAll ends every process of the pid namespace but this one and returns when none is left. All of them are in this
+// thread's Landlock domain or in one below it, so that its scope stops no signal. The status is entry's, if it was still there.
+func killAll(entry int) (status syscall.WaitStatus, err error) {
 	for {
 		err := syscall.Kill(-1, syscall.SIGKILL)
 		if err != nil && err != syscall.ESRCH {

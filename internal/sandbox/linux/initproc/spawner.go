@@ -1,9 +1,9 @@
 package initproc
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -12,43 +12,31 @@ import (
 	"sekisho/internal/sandbox/linux/wire"
 )
 
-// spawner is the one restricted OS thread, from which every payload is forked. It never leaves its restrictions.
-type spawner struct {
-	work   chan func()
-	notify *os.File // the listener of its forks, for the broker
-}
-
-// newSpawner starts the thread and restricts it.
-func newSpawner(setup *wire.Setup) (*spawner, error) {
-	program, err := filter.Load(setup.Filter)
+// spawn makes the calling thread the spawner, from which every payload is forked, and serves runs on it. It never leaves
+// its restrictions: all that a run needs of PID 1 can be done from inside them.
+func spawn(conn *wire.Conn, rules []wire.Rule, program *filter.Program) error {
+	notify, err := restrict(rules, program)
 	if err != nil {
-		return nil, wire.Fail(wire.StageSeccomp, "", err)
+		return fail(conn, err)
 	}
-	s := &spawner{work: make(chan func())}
-	ready := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the runtime starts no other thread from a locked one
-		var err error
-		s.notify, err = restrict(setup.Rules, program)
-		ready <- err
+	err = conn.Send(wire.Reply{Ready: true}, notify)
+	notify.Close() // the broker answers its own thread's forks, too
+	if err != nil {
+		return err
+	}
+	for {
+		var r wire.Request
+		files, err := conn.Receive(&r)
 		if err != nil {
-			return
+			return err
 		}
-		for f := range s.work {
-			f()
+		if r.Start == nil {
+			return errors.New("unexpected message before a start")
 		}
-	}()
-	if err := <-ready; err != nil {
-		return nil, err
+		if err := run(conn, r.Start, files); err != nil {
+			return err
+		}
 	}
-	return s, nil
-}
-
-// do runs f on the thread and waits for it.
-func (s *spawner) do(f func()) {
-	done := make(chan struct{})
-	s.work <- func() { f(); close(done) }
-	<-done
 }
 
 // restrict takes everything away from the calling thread, in the order that filter asks for.

@@ -47,21 +47,49 @@ func Pair() (*Conn, *os.File, error) {
 	return c, os.NewFile(uintptr(fds[1]), "sandbox socket"), nil
 }
 
-// Open takes over a descriptor, which must be a SOCK_SEQPACKET socket.
+// Open takes over a descriptor, which must be a SOCK_SEQPACKET socket, for goroutines: waiting costs no thread.
 func Open(fd int) (*Conn, error) {
-	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
-	if err == nil && kind != unix.SOCK_SEQPACKET {
-		err = errors.New("not a packet socket")
+	if err := check(fd); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		unix.CloseOnExec(fd)
-		err = unix.SetNonblock(fd, true)
-	}
-	if err != nil {
+	if err := unix.SetNonblock(fd, true); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("opening the socket of a sandbox: %w", err)
 	}
 	return &Conn{file: os.NewFile(uintptr(fd), "sandbox socket")}, nil
+}
+
+// OpenThread is Open for one locked OS thread: waiting blocks that thread itself, so that a message wakes nobody else.
+func OpenThread(fd int) (*Conn, error) {
+	if err := check(fd); err != nil {
+		return nil, err
+	}
+	return &Conn{file: os.NewFile(uintptr(fd), "sandbox socket")}, nil
+}
+
+// Gone blocks the calling thread until the peer has closed its end.
+func (c *Conn) Gone() error {
+	fds := []unix.PollFd{{Fd: int32(c.file.Fd())}} // no event is asked for: only the hang-up is reported
+	for {
+		if n, err := unix.Poll(fds, -1); err == unix.EINTR || err == nil && n == 0 {
+			continue
+		} else {
+			return err
+		}
+	}
+}
+
+func check(fd int) error {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err == nil && kind != unix.SOCK_SEQPACKET {
+		err = errors.New("not a packet socket")
+	}
+	if err != nil {
+		unix.Close(fd)
+		return fmt.Errorf("opening the socket of a sandbox: %w", err)
+	}
+	unix.CloseOnExec(fd)
+	return nil
 }
 
 // Close ends the connection; a blocked Receive returns an error.
