@@ -64,7 +64,7 @@ func images(messages []agent.Message) []int {
 	return n
 }
 
-// proves A-SES-02, A-SES-05
+// proves A-SES-02
 func TestEmptyPartsAreLeftOut(t *testing.T) {
 	r := run()
 	r.Frame.User, r.Frame.Skills, r.Summary, r.Results, r.Conversation = "", "", "", nil, nil

@@ -146,7 +146,7 @@ func large(_ context.Context, _ tool.Scope, call agent.ToolCall) agent.ToolResul
 	return r
 }
 
-// proves A-SES-07, A-SES-04
+// proves A-SES-07
 func TestOverflowIsSummarizedOnceAndSentSmaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, config(), append(fill(3), refuses(fault.OllamaContextOverflow), uses(edit("/w/a")), says("done"))...)
@@ -209,20 +209,6 @@ func TestCutAnswersAreNotActedOn(t *testing.T) {
 			})
 		})
 	}
-}
-
-// proves A-SES-04
-func TestCrowdedContextIsSummarized(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := config()
-		cfg.SummaryRatio, cfg.NumCtx = 0.8, 120 // every scripted call reports 100 tokens
-		w := newWorld(t, cfg, append(fill(3), uses(edit("/w/a")), says("done"))...)
-		w.tools.do = large
-		w.ends(agent.Completed, "")
-		if told := w.told(agent.PhaseExecution, 3); !strings.Contains(told, "Summary of earlier work") || !strings.Contains(told, "Calls already made in the running task") {
-			t.Error("no summary in", told)
-		}
-	})
 }
 
 // proves A-PLAN-07

@@ -75,7 +75,7 @@ func TestReasoningEndsWithTheExchange(t *testing.T) {
 	}
 }
 
-// proves A-SES-07, A-SES-04
+// proves A-SES-07
 func TestSummaryIsSmallerAndKeepsTheFacts(t *testing.T) {
 	s := open(t)
 	large := strings.Repeat("noise ", 2000)
