@@ -179,6 +179,9 @@ func TestProblems(t *testing.T) {
 		{"unresolved path", func(d *SandboxPolicy) { d.Workspaces[0].Path = "/w/../x" }, []string{"sandbox.workspaces[0] policy_system_path"}},
 		{"all of the system", func(d *SandboxPolicy) { d.Mounts[0] = mount("/", AccessReadOnly) }, []string{"sandbox.mounts[0].path policy_protected", "sandbox.mounts[0].path policy_system_path"}},
 		{"devices", func(d *SandboxPolicy) { d.Mounts[0] = mount("/dev/shm", AccessReadOnly) }, []string{"sandbox.mounts[0].path policy_system_path"}},
+		{"what the sandbox provides", func(d *SandboxPolicy) {
+			d.Mounts = []Mount{mount("/tmp", AccessReadOnly), mount("/etc", AccessReadOnly), mount("/tmp/x", AccessReadOnly), mount("/etcx", AccessReadOnly)}
+		}, []string{"sandbox.mounts[0].path policy_system_path", "sandbox.mounts[1].path policy_system_path"}},
 		{"contains the configuration", func(d *SandboxPolicy) { d.Workspaces[0] = dir("/home/u/.config") }, []string{"sandbox.workspaces[0] policy_protected"}},
 		{"beside the configuration", func(d *SandboxPolicy) {
 			d.Workspaces[0] = dir("/home/u/.config/agent")

@@ -165,11 +165,7 @@ func (t *Target) newOwner() owner {
 	if !t.set.emulate {
 		return nobody
 	}
-	who := t.member.owner
-	if t.above.Mode&fs.ModeSetgid != 0 {
-		who.gid = t.above.GID
-	}
-	return who
+	return t.member.owner
 }
 
 // Replace puts the file made beside in the place of the resolved object.

@@ -240,7 +240,10 @@ func TestPermitted(t *testing.T) {
 		want     fs.FileMode
 		ok       bool
 	}{
-		{1000, 5, 0o700, reading | writing | search, true},
+		{1000, 1000, 0o700, reading | writing | search, true},
+		{1000, 5, 0o700, reading | search, true},
+		{1000, 5, 0o700, writing, false},    // another group
+		{5, 1000, 0o777, writing, false},    // another user
 		{1000, 1000, 0o077, reading, false}, // the owner's class alone counts
 		{0, 1000, 0o070, reading, true},
 		{0, 1000, 0o707, reading, false},
@@ -255,6 +258,31 @@ func TestPermitted(t *testing.T) {
 	}
 	if permitted(Info{UID: 0, Mode: 0o700}, nobody, reading) == nil {
 		t.Error("an unmapped root opened a file of its owner")
+	}
+}
+
+// As root, what another user owns can be read as its bits allow, and neither written nor removed, as on the sandbox's
+// mounts. An ordinary user has nothing to test here: the kernel judges him.
+//
+// proves A-SBX-01
+func TestForeignOwnersFiles(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	v := newWorld(t)
+	must(t, os.Chmod(v.w+"/f", 0o666))
+	must(t, os.Chown(v.w+"/f", 12345, 12345))
+	s := newSet(t, v.roots(t)...)
+	f := target(t, s, v.w+"/f", Existing)
+	if got := content(t, f); got != "inside\n" {
+		t.Errorf("content %q", got)
+	}
+	got := []string{word(f.CheckWrite()), word(f.Unlink()), word(f.MoveTo(target(t, s, v.w+"/g", MayCreate)))}
+	if diff := cmp.Diff([]string{"access", "access", "access"}, got); diff != "" {
+		t.Errorf("write check, unlink, move (-want +got):\n%s", diff)
+	}
+	if got := entries(t, v.w); got != "d f" {
+		t.Errorf("entries %q", got)
 	}
 }
 

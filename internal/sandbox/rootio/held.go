@@ -30,9 +30,8 @@ func (t *Target) CheckChange() error {
 	if err := t.permitted(t.above, writing|search); err != nil {
 		return err
 	}
-	who := t.member.owner
-	if t.set.emulate && t.object != nil && t.above.Mode&fs.ModeSticky != 0 && t.above.UID != who.uid && t.info.UID != who.uid {
-		return pathError(t.path, syscall.EPERM)
+	if t.set.emulate && t.object != nil && t.info.foreign(t.member.owner) {
+		return pathError(t.path, syscall.EACCES) // the sandbox's mounts let nobody remove it either
 	}
 	return nil
 }
