@@ -74,7 +74,7 @@ func TestCrashAtEveryEffect(t *testing.T) {
 				stopped := false
 				for j := 1; ; j++ {
 					l := sc.lab(t)
-					fsys := crashfs.New(fileop.OS(), k, nil, crashfs.Torn())
+					fsys := crashfs.New(fileop.OS(), k, nil, crashfs.Torn(nil))
 					err := sc.do(l.on(fsys))
 					if !fsys.Stopped() {
 						must(t, err)
@@ -88,7 +88,7 @@ func TestCrashAtEveryEffect(t *testing.T) {
 						t.Fatalf("k=%d: no error", k)
 					}
 					committed := len(l.audit.events) > 0
-					second := crashfs.New(fileop.OS(), j, nil, crashfs.Torn())
+					second := crashfs.New(fileop.OS(), j, nil, crashfs.Torn(nil))
 					_, err = Recover(context.Background(), l.deps(second))
 					if second.Stopped() {
 						if _, err := Recover(context.Background(), l.deps(fileop.OS())); err != nil {

@@ -63,7 +63,7 @@ func run() int {
 			Executable: executable,
 			Version:    "0.0.0-crash",
 			Env:        os.Getenv,
-			Files:      crashfs.New(fileop.OS(), at, die, crashfs.Torn(), crashfs.Counting(counts)),
+			Files:      crashfs.New(fileop.OS(), at, die, crashfs.Torn(tears), crashfs.Counting(counts)),
 			Stdin:      os.Stdin,
 			Stderr:     os.Stderr,
 		},
@@ -81,3 +81,7 @@ func counted(op crashfs.Op) bool {
 	prepared := dir == "recovery" && strings.HasSuffix(op.Path, ".tmp")
 	return !prepared || op.Name == "unlink"
 }
+
+// tears lets writes of the program's and the user's own files be cut, and never one to a control group, whose name has no
+// place in the tree of files.
+func tears(op crashfs.Op) bool { return filepath.IsAbs(op.Path) && !strings.HasPrefix(op.Path, "/sys/") }
