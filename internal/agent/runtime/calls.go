@@ -86,10 +86,10 @@ func (x *run) call(ctx context.Context, t planner.Task, l *ledger, call agent.To
 	switch r.ErrorCategory {
 	case fault.PolicyDeny: // terminal for this call (A-TOOL-09)
 		x.task.session.AddDenial(string(r.ErrorCode), r.TargetPath)
-		return r, &obstacle{fingerprintOf(call, r.ErrorCode), r}, nil
+		return r, &obstacle{fingerprintOf(call, r.ErrorCode), r, l.result.calls}, nil
 	case fault.ResourceLimit:
 		x.task.session.AddFailure(string(r.ErrorCode), program(call))
-		return r, &obstacle{fingerprintOf(call, r.ErrorCode), r}, nil
+		return r, &obstacle{fingerprintOf(call, r.ErrorCode), r, l.result.calls}, nil
 	case fault.RecoveryFailure, fault.Internal:
 		return r, nil, &ending{code: r.ErrorCode, text: r.UserText, recovery: r.ErrorCategory == fault.RecoveryFailure, err: fault.New(r.ErrorCode)}
 	}

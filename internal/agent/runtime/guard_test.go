@@ -41,6 +41,7 @@ func TestLies(t *testing.T) {
 		"edits in a run-only task":             {nil, []answer{plans(planned("t1", true, "process_run")), uses(edit("/w/a")), done}, fault.AgentSameFailureLimit},
 		"lists instead of making a directory":  {nil, []answer{plans(planned("t1", true, "dir")), uses(use("dir", `{"path":"/w","operation":"list"}`)), done}, fault.AgentSameFailureLimit},
 		"call inside prose":                    {nil, []answer{plans(planned("t1", true, "file_edit")), says("```json\n{\"name\":\"file_edit\",\"arguments\":{}}\n```")}, fault.AgentSameFailureLimit},
+		"empty answer":                         {nil, []answer{explain, says("")}, fault.AgentSameFailureLimit},
 		"never answers":                        {nil, []answer{plans(coding), reply(ollama.Response{Dropped: true})}, fault.AgentSameFailureLimit},
 		"denied write reported as done": {func(_ context.Context, _ tool.Scope, call agent.ToolCall) agent.ToolResult {
 			return failsWith(call, fault.PolicyDenied)

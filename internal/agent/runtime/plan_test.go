@@ -150,7 +150,7 @@ func TestDenialLeadsToAReplan(t *testing.T) {
 		}
 		w = newWorld(t, config(), plans(planned("t0", false, "file_read"), planned("t1", false, "file_read")),
 			uses(read("/w/a")), says("read a"),
-			uses(read("/etc/shadow"), read("/w/after")), replanned, uses(read("/w/b")), says("done otherwise"))
+			uses(read("/w/before"), read("/etc/shadow"), read("/w/after")), replanned, uses(read("/w/b")), says("done otherwise"))
 		deny(w, "/etc/shadow")
 		s := w.ends(agent.Completed, "")
 		if s.Replans != 1 || s.CompletedTasks != 2 || s.TotalTasks != 2 {
@@ -160,13 +160,13 @@ func TestDenialLeadsToAReplan(t *testing.T) {
 			t.Errorf("while replanning: %+v", during)
 		}
 		contract := w.model.calls(agent.PhaseReplanning)[0].Messages[0]
-		for _, part := range []string{"t0 [completed]", "policy.denied", "why it failed", "t1 [running]"} {
+		for _, part := range []string{"t0 [completed]", "policy.denied", "why it failed", "had succeeded before", "/w/before", "t1 [running]"} {
 			if !strings.Contains(contract.Content, part) {
 				t.Errorf("the contract lacks %q", part)
 			}
 		}
 		// What followed the denied call in the same answer was not executed, and the denied call was made once.
-		if d := cmp.Diff([]string{`file_read {"mode":"whole","path":"/w/a"}`, `file_read {"mode":"whole","path":"/etc/shadow"}`, `file_read {"mode":"whole","path":"/w/b"}`}, w.tools.dispatched()); d != "" {
+		if d := cmp.Diff([]string{`file_read {"mode":"whole","path":"/w/a"}`, `file_read {"mode":"whole","path":"/w/before"}`, `file_read {"mode":"whole","path":"/etc/shadow"}`, `file_read {"mode":"whole","path":"/w/b"}`}, w.tools.dispatched()); d != "" {
 			t.Error(d)
 		}
 		if e := w.audit.of("tool.call"); len(e) != 1 || e[0].Decision != "deny" || e[0].Reason != "after_refusal" {
@@ -230,6 +230,9 @@ func TestResourceLimitIsReplannedOnceForEachCall(t *testing.T) {
 			return failsWith(call, fault.ResourceMemoryLimit)
 		}
 		w.ends(agent.Failed, fault.ResourceMemoryLimit)
+		if told := w.told(agent.PhaseReplanning, 0); !strings.Contains(told, "exceeded a limit") {
+			t.Error("the model was told:", told)
+		}
 	})
 }
 

@@ -46,6 +46,7 @@ const (
 	maxTurns   = 50
 	maxResults = 100
 	maxFacts   = 100
+	maxTurn    = 64 << 10 // bytes of a request or an answer
 )
 
 // AddResult keeps the verified result of a completed planner task. Results of calls that were out of scope or failed are
@@ -57,6 +58,7 @@ func (s *Session) AddResult(r Result) {
 
 // AddTurn closes an agent task: its request and its answer, or what it ended with, become conversation.
 func (s *Session) AddTurn(request, answer string) {
+	request, answer = Cut(request, maxTurn), Cut(answer, maxTurn)
 	s.turns = keep(append(s.turns, turn{request, answer}), maxTurns)
 	s.facts.request(request)
 }
