@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -170,6 +171,63 @@ func TestFailureAtEveryEffectIsUndone(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A change that can be neither finished nor undone stops everything until it is undone.
+//
+// proves A-TX-01, A-STOP-01
+func TestFailedUndoStopsFurtherChanges(t *testing.T) {
+	for _, sc := range scenarios() {
+		count := &failing{FS: fileop.OS()}
+		must(t, sc.do(sc.lab(t).on(count)))
+		l := sc.lab(t)
+		fsys := &failing{FS: fileop.OS(), err: syscall.EIO, at: count.n - 2, more: 1000} // the effect is there, the record too
+		s := l.on(fsys)
+		if err := sc.do(s); err == nil {
+			t.Fatalf("%s: no error", sc.name)
+		}
+		if _, err := s.overwrite("probe", "x"); word(err) != "recovery.failed" {
+			t.Errorf("%s: another change after a failed undo: %v", sc.name, err)
+		}
+		if err := s.Rollback(context.Background()); word(err) != "recovery.failed" {
+			t.Errorf("%s: Rollback while nothing can be written: %v", sc.name, err)
+		}
+		fsys.at, fsys.more = 1<<30, 0
+		must(t, s.Rollback(context.Background()))
+		if got := l.tree(); got != sc.old || len(l.leftovers()) > 0 {
+			t.Errorf("%s: after Rollback %q, left over %q", sc.name, got, l.leftovers())
+		}
+		if err := sc.do(s); err != nil {
+			t.Errorf("%s: the same change afterwards: %v", sc.name, err)
+		}
+	}
+}
+
+// Another program writes into the file, or makes the directory, in the middle of the change: its work stays.
+//
+// proves A-TX-02, A-TX-03
+func TestWorkOfOthersStays(t *testing.T) {
+	ctx := context.Background()
+	for _, limit := range []int64{0, 1 << 20} {
+		l := newLab(t)
+		l.limit = limit
+		l.put("f", "old", 0o644)
+		theirs := func() { must(t, os.WriteFile(l.w+"/f", []byte("theirs"), 0o644)) }
+		if _, err := l.on(&meddling{FS: fileop.OS(), create: theirs}).overwrite("f", "ours"); word(err) != "tool.failed.swapped" {
+			t.Errorf("a file written meanwhile: %v", err)
+		}
+		if got := l.tree(); got != "f -rw-r--r-- theirs" || len(l.leftovers()) > 0 {
+			t.Errorf("tree %q, left over %q", got, l.leftovers())
+		}
+	}
+	l := newLab(t)
+	s := l.on(&meddling{FS: fileop.OS(), mkdir: func() { must(t, os.Mkdir(l.w+"/a", 0o700)) }})
+	if _, err := s.Mkdir(ctx, scope, s.target("a/b", rootio.MayCreateParents)); word(err) != "tool.failed.target_exists" {
+		t.Errorf("a directory made meanwhile: %v", err)
+	}
+	if got := l.tree(); got != "a/ -rwx------" || len(l.leftovers()) > 0 {
+		t.Errorf("tree %q, left over %q", got, l.leftovers())
 	}
 }
 

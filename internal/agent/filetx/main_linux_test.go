@@ -179,18 +179,40 @@ func word(err error) string {
 	return string(f.Code)
 }
 
-// failing performs every call but the at-th, which fails with err once.
+// failing performs every call but the at-th, which fails with err, and the more calls after it.
 type failing struct {
 	fileop.FS
-	at, n int
-	err   error
+	at, n, more int
+	err         error
 }
 
 func (f *failing) fail() error {
-	if f.n++; f.n == f.at {
+	if f.n++; f.n >= f.at && f.n <= f.at+f.more {
 		return f.err
 	}
 	return nil
+}
+
+// meddling runs another program's deed before the first call of one kind.
+type meddling struct {
+	fileop.FS
+	create, mkdir func()
+}
+
+func (m *meddling) Create(d *os.File, n string, p fs.FileMode) (*os.File, error) {
+	if m.create != nil && strings.HasSuffix(n, suffix) {
+		m.create()
+		m.create = nil
+	}
+	return m.FS.Create(d, n, p)
+}
+
+func (m *meddling) Mkdir(d *os.File, n string, p fs.FileMode) error {
+	if m.mkdir != nil {
+		m.mkdir()
+		m.mkdir = nil
+	}
+	return m.FS.Mkdir(d, n, p)
 }
 
 func (f *failing) Create(d *os.File, n string, p fs.FileMode) (*os.File, error) {

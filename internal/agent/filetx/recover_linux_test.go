@@ -46,6 +46,11 @@ func TestRecoveryLeavesForeignObjectsAlone(t *testing.T) {
 			return os.Rename(w+"/../link", w+"/d/f")
 		}, Foreign, "d/ -rwxr-xr-x\nd/f -rwxrwxrwx outside"},
 		{"directory moved", overwrite, "rename", "/f", func(w string) error { return os.Rename(w+"/d", w+"/e") }, Foreign, "*"},
+		{"directory replaced", overwrite, "unlink", record, func(w string) error {
+			must(t, os.Rename(w+"/d", w+"/../elsewhere"))
+			must(t, os.Mkdir(w+"/d", 0o755))
+			return os.WriteFile(w+"/d/f", []byte("new"), 0o644)
+		}, Foreign, "d/ -rwxr-xr-x\nd/f -rw-r--r-- new"},
 		{"root gone", overwrite, "rename", "/f", func(w string) error { return os.Rename(w, w+"-gone") }, Foreign, "*"},
 		{"nothing done", overwrite, "create", suffix, func(string) error { return nil }, Nothing, "d/ -rwxr-xr-x\nd/f -rw-r--r-- old"},
 		{"renamed file changed", rename, "unlink", record, func(w string) error { return os.WriteFile(w+"/d/g", []byte("third"), 0o644) }, Foreign, "d/ -rwxr-xr-x\nd/g -rw-r--r-- third"},
@@ -54,6 +59,7 @@ func TestRecoveryLeavesForeignObjectsAlone(t *testing.T) {
 		{"directory in use", mkdir, "unlink", record, func(w string) error { return os.WriteFile(w+"/d/n/x", nil, 0o644) }, Foreign, "d/ -rwxr-xr-x\nd/f -rw-r--r-- old\nd/n/ -rwxr-xr-x\nd/n/x -rw-r--r-- "},
 	} {
 		l := newLab(t)
+		l.limit = 0
 		must(t, os.Mkdir(l.w+"/d", 0o755))
 		l.put("d/f", "old", 0o644)
 		must(t, os.WriteFile(l.w+"/../s", []byte("outside"), 0o644))

@@ -183,6 +183,12 @@ func TestNestedRootReplaced(t *testing.T) {
 			t.Errorf("below a nested root that is gone: %q", got)
 		}
 	}
+	must(t, os.MkdirAll(v.w+"/p/q", 0o755))
+	deep := newSet(t, append(v.roots(t), root(t, v.w+"/p/q", rwdx, sandbox.OriginRuntimeRoot))...)
+	must(t, os.Rename(v.w+"/p", v.w+"/moved2"))
+	if _, got := resolve(t, deep, v.w+"/p/q/new", MayCreateParents); got != "sandbox.resolution_changed" {
+		t.Errorf("making a nested root that is gone: %q", got)
+	}
 	must(t, os.Symlink(v.out, v.w+"/d"))
 	if _, got := resolve(t, s, v.w+"/d/s", Existing); got != "sandbox.resolution_changed" {
 		t.Errorf("below a nested root replaced by a link: %q", got)
