@@ -1,14 +1,13 @@
 package yamltree
 
 import (
-	"encoding/json"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"sekisho/internal/strictjson"
+	"unicode"
 )
 
 var (
@@ -172,67 +171,6 @@ func (v Value) Free() []Named {
 	return out
 }
 
-// JSON returns the value as JSON: texts, decimal numbers, true and false, lists and maps. A number in another notation,
-// infinity or NaN is a problem.
-func (v Value) JSON() (json.RawMessage, bool) {
-	if !v.Present() {
-		return json.RawMessage("null"), true
-	}
-	raw, ok := v.node.json(nil)
-	if !ok {
-		v.wrongType(T("yaml.accepts.json"))
-		return nil, false
-	}
-	return raw, true
-}
-
-func (n *Node) json(b []byte) ([]byte, bool) {
-	ok := true
-	switch n.Kind {
-	case Null:
-		return append(b, "null"...), true
-	case Bool:
-		return append(b, n.Text...), n.Text == "true" || n.Text == "false"
-	case Int:
-		return append(b, n.Text...), intForm.MatchString(n.Text)
-	case Float: // never empty, although its form would allow that
-		f, err := strconv.ParseFloat(n.Text, 64)
-		if err != nil || !floatForm.MatchString(n.Text) {
-			return nil, false
-		}
-		return strconv.AppendFloat(b, f, 'g', -1, 64), true
-	case String:
-		quoted, err := strictjson.Marshal(n.Text)
-		return append(b, quoted...), err == nil
-	case List:
-		b = append(b, '[')
-		for i, item := range n.Items {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			if b, ok = item.json(b); !ok {
-				return nil, false
-			}
-		}
-		return append(b, ']'), true
-	}
-	b = append(b, '{')
-	for i, e := range n.Entries {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		quoted, err := strictjson.Marshal(e.Key)
-		if err != nil {
-			return nil, false
-		}
-		b = append(append(b, quoted...), ':')
-		if b, ok = e.Value.json(b); !ok {
-			return nil, false
-		}
-	}
-	return append(b, '}'), true
-}
-
 // Section is a map with a fixed set of keys.
 type Section struct {
 	v     Value
@@ -269,10 +207,24 @@ func (s *Section) Done() {
 		if !slices.Contains(s.asked, e.Key) {
 			r := s.v.r
 			r.unknown = append(r.unknown, len(r.problems))
-			r.problems = append(r.problems, Problem{Pos: e.Pos, Path: Join(s.v.path, e.Key), Text: T("yaml.unknown_key"),
+			r.problems = append(r.problems, Problem{Pos: e.Pos, Path: Join(s.v.path, e.Key), Text: unknownKey(e.Key),
 				Accepted: T("yaml.accepts.keys", "values", strings.Join(s.asked, ", "))})
 		}
 	}
+}
+
+// unknownKey names characters beyond ASCII, because one that looks like a Latin letter cannot be seen.
+func unknownKey(key string) Text {
+	var foreign []string
+	for _, r := range key {
+		if r > unicode.MaxASCII {
+			foreign = append(foreign, fmt.Sprintf("U+%04X", r))
+		}
+	}
+	if foreign == nil {
+		return T("yaml.unknown_key")
+	}
+	return T("yaml.unknown_key_characters", "characters", strings.Join(slices.Compact(foreign), ", "))
 }
 
 func (v Value) child(name string) Value { return v.at(name, v.node.entry(name)) }

@@ -135,7 +135,7 @@ m: []
 items: [a, ~, 3]
 free: {X: 1, 'y z': t}
 gone: ~
-sub: {knwon: 1, known: 2}
+sub: {knwon: 1, known: 2, knоwn: 3}
 `))
 	if len(ps) > 0 {
 		t.Fatal(lines(ps))
@@ -171,6 +171,7 @@ sub: {knwon: 1, known: 2}
 		"1:1 needed yaml.required", "1:4 i yaml.wrong_type", "2:6 big yaml.out_of_range", "3:8 octal yaml.wrong_type", "4:4 f yaml.wrong_type",
 		"5:6 neg yaml.out_of_range", "6:4 b yaml.wrong_type", "7:4 s yaml.wrong_type", "8:4 e yaml.not_allowed", "9:4 l yaml.wrong_type",
 		"10:4 m yaml.wrong_type", "11:12 items[1] yaml.empty_item", "11:15 items[2] yaml.wrong_type", "14:7 sub.knwon yaml.unknown_key",
+		"14:27 sub.knоwn yaml.unknown_key_characters",
 	}
 	if diff := cmp.Diff(want, lines(r.Problems())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -178,9 +179,13 @@ sub: {knwon: 1, known: 2}
 	if diff := cmp.Diff([]string{"X@free.X", "y z@free.y z"}, names); diff != "" {
 		t.Error(diff)
 	}
-	last := r.Problems()[len(want)-1]
-	if last.Nearest != "sub.known" {
-		t.Errorf("nearest %q", last.Nearest)
+	for _, p := range r.Problems()[len(want)-2:] {
+		if p.Nearest != "sub.known" {
+			t.Errorf("%s: nearest %q", p.Path, p.Nearest)
+		}
+	}
+	if got := r.Problems()[len(want)-1].Text.Args["characters"]; got != "U+043E" {
+		t.Errorf("characters %q", got)
 	}
 }
 

@@ -62,6 +62,7 @@ type Problems struct {
 	Errors   []yamltree.Problem
 	Warnings []yamltree.Problem
 
+	config string // the base file
 	faults []error
 }
 
@@ -72,7 +73,7 @@ func (p Problems) Err() error {
 		return nil
 	}
 	first := p.Errors[0]
-	opts := []fault.Option{fault.Target(first.Pos.File), fault.Arg("count", len(p.Errors)), fault.Arg("key", first.Path), fault.Cause(errors.Join(p.faults...))}
+	opts := []fault.Option{fault.Target(p.config), fault.Arg("count", len(p.Errors)), fault.Arg("key", first.Path), fault.Cause(errors.Join(p.faults...))}
 	for _, e := range p.Errors {
 		if e.Code != fault.FeatureUnavailable {
 			return fault.New(fault.ConfigurationInvalid, opts...)
@@ -88,7 +89,7 @@ func Load(places Places) (*Loaded, Problems) {
 	tree, found := readTrees(l)
 	if len(found) > 0 {
 		yamltree.Sort(found)
-		return l, Problems{Errors: found}
+		return l, Problems{Errors: found, config: places.Config}
 	}
 	l.tree = tree
 	sum := sha256.Sum256(tree.Canonical())
@@ -97,7 +98,7 @@ func Load(places Places) (*Loaded, Problems) {
 	r := yamltree.NewReader(tree)
 	s := sections{places: places, c: &l.Config, texts: l}
 	s.read(r)
-	return l, Problems{Errors: r.Problems(), Warnings: r.Warnings()}
+	return l, Problems{Errors: r.Problems(), Warnings: r.Warnings(), config: places.Config}
 }
 
 func readTrees(l *Loaded) (*yamltree.Node, []yamltree.Problem) {

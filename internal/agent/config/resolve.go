@@ -74,7 +74,7 @@ func Resolve(l *Loaded) (*Resolved, Problems) {
 	r.classes(s, compiled)
 	s.normalize()
 	yamltree.Sort(r.problems)
-	return out, Problems{Errors: r.problems, faults: r.faults}
+	return out, Problems{Errors: r.problems, config: l.Places.Config, faults: r.faults}
 }
 
 func (r *resolver) key(s policy.Section, key string) { r.keys[s] = append(r.keys[s], key) }
