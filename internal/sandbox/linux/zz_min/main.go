@@ -1,5 +1,0 @@
-package main
-
-import "sekisho/internal/sandbox/host"
-
-func main() { host.Child() }
