@@ -34,6 +34,8 @@ type Backend struct {
 	id       identity
 	mappings *mounts.Mappings
 	steps    *cgroup.Steps
+	// smallest is the program that preflight runs where it exists.
+	smallest string
 	// facts tells what this machine can do.
 	facts func() probe.Facts
 	// filter assembles the system call filter, once: it is the same for every policy of this machine.
@@ -51,7 +53,7 @@ func New(o Options) (*Backend, error) {
 		o.Cgroup = "auto"
 	}
 	id := whoami()
-	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup, id: id, steps: cgroup.NewSteps(o.Files),
+	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup, smallest: "/usr/bin/true", id: id, steps: cgroup.NewSteps(o.Files),
 		facts:    sync.OnceValue(func() probe.Facts { return facts(id) }),
 		filter:   sync.OnceValues(func() (*filter.Program, error) { return filter.Build(filter.Spec{}) }),
 		mappings: &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil

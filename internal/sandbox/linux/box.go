@@ -26,6 +26,7 @@ type box struct {
 	exceeded chan struct{} // receives once when a fork was refused
 
 	quit  chan struct{}      // closed by destroy
+	once  sync.Once          // closes quit
 	stop  context.CancelFunc // ends the fork server
 	owned sync.WaitGroup     // every goroutine of this box
 }
@@ -117,7 +118,7 @@ func (b *Backend) fork(child *os.File) (*os.Process, error) {
 
 // setup sends everything PID 1 builds. When the server is root the mounts are made here, where an id mapping may be set.
 func (b *Backend) setup(x *box, p *plan) error {
-	setup := &wire.Setup{Layout: p.view.layout, Rules: p.view.rules, Filter: p.program.Bytes(), UID: b.id.in, GID: b.id.inG, Hostname: hostName}
+	setup := &wire.Setup{Layout: p.view.layout, Rules: p.view.rules, Filter: p.program.Bytes(), Hostname: hostName}
 	if b.id.root {
 		layout, copies, err := b.copies(p.view)
 		defer wire.CloseAll(copies)
@@ -238,7 +239,8 @@ func (x *box) next(ctx context.Context) (reply, error) {
 // errGone reports that PID 1 ended by itself.
 var errGone = fault.New(fault.SandboxLost)
 
-// destroy kills the tree and returns when all of it is proven dead: PID 1 was reaped, and the cgroup is empty.
+// destroy kills the tree and returns when all of it is proven dead: PID 1 was reaped, and the cgroup is empty. After an
+// error it may be called again.
 func (x *box) destroy(ctx context.Context) error {
 	killed := x.proc.Kill()
 	if errors.Is(killed, os.ErrProcessDone) {
@@ -252,8 +254,7 @@ func (x *box) destroy(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for PID 1 of the sandbox: %w", ctx.Err())
 	}
-	close(x.quit)
-	x.conn.Close()
+	x.once.Do(func() { close(x.quit); x.conn.Close() })
 	if x.stop != nil {
 		x.stop()
 	}

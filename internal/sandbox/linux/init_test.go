@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
@@ -24,6 +28,8 @@ func TestPreflight(t *testing.T) {
 	for range 2 {
 		must(t, f.backend.Preflight(within(t)))
 	}
+	f.backend.SetSmallest("/absent")
+	must(t, f.backend.Preflight(within(t)))
 	if left := inits(t); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -154,8 +160,65 @@ func TestProcessOneCannotBeHurt(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	f.sh("kill -KILL -1; kill -KILL 0")
+	// From outside nothing stands between a signal and PID 1 but PID 1 itself.
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", before[0]))
+	must(t, err)
+	for _, thread := range threads {
+		tid, err := strconv.Atoi(thread.Name())
+		must(t, err)
+		for sig := syscall.Signal(1); sig <= 64; sig++ {
+			if sig != syscall.SIGKILL && sig != syscall.SIGSTOP {
+				must(t, unix.Tgkill(before[0], tid, sig))
+			}
+		}
+	}
 	f.sh("true").ok(t)
 	if after := inits(t); len(after) != 1 || after[0] != before[0] {
 		t.Errorf("PID 1 changed: %v, before %v", after, before)
+	}
+}
+
+// proves A-SBX-09
+func TestCrashesReachNoHelperOfTheHost(t *testing.T) {
+	f := sandboxed(t)
+	crash := into(t, f.W, "/bin/sh")
+	must(t, os.Rename(crash, f.W+"/crash-test-sh"))
+	crash = f.W + "/crash-test-sh"
+	const script = "cd /tmp; ulimit -c unlimited 2>/dev/null; kill -SEGV $$"
+	check := func() {
+		t.Helper()
+		if r := f.run(f.command(crash, "-c", script)); r.exit.Signal != "SIGSEGV" {
+			t.Errorf("got %+v", r)
+		}
+		for _, dir := range []string{f.W, f.dir + "/temp"} {
+			if left, err := filepath.Glob(dir + "/core*"); err != nil || len(left) > 0 {
+				t.Errorf("core files: %v %v", left, err)
+			}
+		}
+	}
+	check()
+	if os.Geteuid() != 0 {
+		return // only root may change the pattern that the rest is about
+	}
+	const pattern = "/proc/sys/kernel/core_pattern"
+	before, err := os.ReadFile(pattern)
+	must(t, err)
+	ran := f.dir + "/helper-ran"
+	must(t, os.WriteFile(f.dir+"/helper", []byte("#!/bin/sh\necho \"$1\" >>"+ran+"\ncat >/dev/null\n"), 0o755))
+	t.Cleanup(func() { must(t, os.WriteFile(pattern, before, 0)) })
+	must(t, os.WriteFile(pattern, []byte("|"+f.dir+"/helper %e"), 0))
+	check()
+	unconfined(t, f.W, crash, "-c", script)
+	for deadline := time.Now().Add(patience); ; {
+		data, _ := os.ReadFile(ran)
+		switch n := strings.Count(string(data), "crash-test-sh"); {
+		case n > 1:
+			t.Fatal("the host's helper was started for a crash inside")
+		case n == 1:
+			return
+		case time.Now().After(deadline):
+			t.Fatal("control: no helper was started for a plain crash")
+		}
+		runtime.Gosched()
 	}
 }

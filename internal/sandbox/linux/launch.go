@@ -2,11 +2,8 @@ package linux
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"syscall"
 	"time"
@@ -16,6 +13,7 @@ import (
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/linux/wire"
+	"sekisho/internal/sandbox/resolve"
 )
 
 // launch starts the entry process, stopped, proves that it is the approved one, and lets it run. On error nothing of it
@@ -28,7 +26,7 @@ func (j *job) launch(ctx context.Context, c sandbox.Command) (*process, error) {
 	p := &process{box: j.box, begun: time.Now(), limit: limit, timer: time.NewTimer(limit), stopped: make(chan struct{}), ended: make(chan struct{})}
 	pipes, err := j.backend.pipes()
 	if err != nil {
-		return nil, fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Cause(err))
+		return nil, fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}
 	if err := p.begin(ctx, j, c, pipes); err != nil {
 		p.timer.Stop()
@@ -108,16 +106,16 @@ func (p *process) abandon(ctx context.Context, j *job, c sandbox.Command, cause 
 func verify(exe *os.File, c sandbox.Command) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(exe.Fd()), &st); err != nil {
-		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Cause(err))
+		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}
 	if id := (sandbox.FileID{Dev: uint64(st.Dev), Ino: st.Ino}); id != c.ID {
 		return fault.New(fault.ExecutableResolutionChanged, fault.Target(c.Path))
 	}
-	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(exe, 0, st.Size)); err != nil {
-		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Cause(err))
+	sum, err := resolve.HashFile(exe)
+	if err != nil {
+		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}
-	if hex.EncodeToString(h.Sum(nil)) != c.SHA256 {
+	if sum != c.SHA256 {
 		return fault.New(fault.ExecutableHashChanged, fault.Target(c.Path))
 	}
 	return nil

@@ -3,6 +3,7 @@ package initproc
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,6 +27,9 @@ func harden() error {
 		return fmt.Errorf("limiting core dumps: %w", err)
 	}
 	unix.Umask(0o022)
+	// The collector may start threads. While a payload runs it may have used up all tasks of the cgroup, and a runtime that
+	// cannot start a thread gives up: so nothing is collected then.
+	debug.SetGCPercent(-1)
 	return ignoreSignals()
 }
 

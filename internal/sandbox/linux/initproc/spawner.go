@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +12,9 @@ import (
 	"sekisho/internal/sandbox/linux/filter"
 	"sekisho/internal/sandbox/linux/wire"
 )
+
+// runsPerCollection is how often garbage is collected: only between runs, see harden.
+const runsPerCollection = 64
 
 // spawn makes the calling thread the spawner, from which every payload is forked, and serves runs on it. It never leaves
 // its restrictions: all that a run needs of PID 1 can be done from inside them.
@@ -24,7 +28,7 @@ func spawn(conn *wire.Conn, rules []wire.Rule, program *filter.Program) error {
 	if err != nil {
 		return err
 	}
-	for {
+	for runs := 1; ; runs++ {
 		var r wire.Request
 		files, err := conn.Receive(&r)
 		if err != nil {
@@ -35,6 +39,9 @@ func spawn(conn *wire.Conn, rules []wire.Rule, program *filter.Program) error {
 		}
 		if err := run(conn, r.Start, files); err != nil {
 			return err
+		}
+		if runs%runsPerCollection == 0 {
+			runtime.GC()
 		}
 	}
 }

@@ -24,8 +24,7 @@ type Setup struct {
 	Rules []Rule
 	// Filter is the assembled seccomp program.
 	Filter []byte
-	// UID and GID are what the payload sees of itself; Hostname is the name of the UTS namespace.
-	UID, GID int
+	// Hostname is the name of the UTS namespace.
 	Hostname string
 }
 
