@@ -163,6 +163,9 @@ func TestRootsAreVerified(t *testing.T) {
 	if _, err := Open(v.dir+"/l/r", roots[1].ID); word(err) != "sandbox.resolution_changed" {
 		t.Errorf("a root through a link: %v", err)
 	}
+	if _, err := Open(v.dir+"/out/../r", roots[1].ID); word(err) != "sandbox.resolution_changed" {
+		t.Errorf("a root whose path is not clean: %v", err)
+	}
 	if _, err := Open(v.dir+"/gone", roots[1].ID); word(err) != "sandbox.resolution_changed" {
 		t.Errorf("a missing root: %v", err)
 	}
