@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -136,26 +137,39 @@ func killed(err error) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// proves A-TX-04, A-SBX-02, ST-17
-func TestAKillWhileAProgramRunsEndsTheProgram(t *testing.T) {
-	s := newSite(t, script([]edit{{tool: "process_run",
-		arguments: `{"executable":"sh","args":["-c","trap '' TERM; (setsid sh -c 'while :; do date >> WORKSPACE/alive; sleep 0.05; done' &) ; sleep 600"],"cwd":"WORKSPACE","timeout_seconds":600,"stdin":null}`}}))
-	c, err := s.start(s.product, 0)
-	if err != nil {
-		t.Fatalf("start: %v\n%s", err, s.log())
+// proves A-TX-04, ST-17
+func TestAKillDuringRecoveryIsRecoveredAsWell(t *testing.T) {
+	all := undisturbed(t)
+	k := slices.IndexFunc(all, func(effect string) bool { return strings.HasSuffix(effect, "/project/created.txt") }) + 1
+	if k == 0 {
+		t.Fatalf("no effect makes created.txt visible: %q", all)
 	}
-	if _, err := c.tool("agent_run", `{"request":"do it"}`); err != nil {
-		t.Fatal(err)
+	s := newSite(t, script(edits))
+	c, err := s.start(s.crashing, k)
+	if err == nil {
+		_, err = c.run()
 	}
-	alive := s.workspace + "/alive"
-	await(t, "the program to run", func() bool { st, err := os.Stat(alive); return err == nil && st.Size() > 0 })
-	if err := c.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
+	if end := c.close(); !killed(end) {
+		t.Fatalf("the server ended with %v after %v", end, err)
 	}
-	if err := c.close(); !killed(err) {
-		t.Fatalf("the server ended with %v", err)
+	deaths := 0
+	for j := 1; ; j++ {
+		c, err := s.start(s.crashing, j)
+		if end := c.close(); !killed(end) {
+			if err != nil || end != nil {
+				t.Fatalf("recovery after %d deaths: %v, %v\n%s", deaths, err, end, s.log())
+			}
+			break
+		}
+		deaths++
+	}
+	if deaths < 20 {
+		t.Errorf("recovery died only %d times", deaths)
 	}
 	s.restart()
+	if err := judgeFiles(s.workspace); err != nil {
+		t.Error(err)
+	}
 }
 
 // await polls what another process does; there is nothing to be told by.

@@ -62,7 +62,7 @@ func (r recovery) one(ctx context.Context, i *statedir.Instance) error {
 		end.ErrorCode = string(fault.CodeOf(err))
 		return errors.Join(err, r.audit(end))
 	}
-	r.logs.Info("recovered an abandoned instance", "instance", i.ID(), "undone", len(undone))
+	r.logs.Info("recovered an abandoned instance", "abandoned", i.ID(), "undone", len(undone))
 	return r.audit(end)
 }
 
