@@ -44,7 +44,7 @@ rules:
 	return b.String()
 }
 
-// proves A-TX-04, A-TX-02, A-TX-03, A-TX-01, ST-17
+// proves A-TX-04, A-TX-02, A-TX-03, A-TX-01, A-PRI-03, ST-17
 func TestAKillAtEveryDurableEffectLeavesNothing(t *testing.T) {
 	all := undisturbed(t)
 	for k := 1; k <= len(all); k++ {
