@@ -215,7 +215,7 @@ func TestTokensAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, config(), says("bad"), plans(planned("t1", false, "file_read")), uses(read("/etc/x")), plans(planned("t2", false, "")), says("no"))
 		deny(w, "/etc/")
-		if s := w.ends(agent.Completed, ""); s.Usage != (agent.Usage{Input: 500, Output: 50}) {
+		if s := w.ends(agent.Completed, fault.PolicyDenied); s.Usage != (agent.Usage{Input: 500, Output: 50}) {
 			t.Errorf("usage %+v", s.Usage)
 		}
 	})

@@ -91,6 +91,7 @@ func (x *run) replan(ctx context.Context, o *obstacle) *ending {
 	}
 	x.graph = next
 	x.task.session.SetGraph(next.Tasks())
+	x.task.worked = o.ending() // read by finish, which this goroutine reaches only later
 	x.enter(agent.Running)
 	return nil
 }

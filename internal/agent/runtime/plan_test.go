@@ -152,7 +152,11 @@ func TestDenialLeadsToAReplan(t *testing.T) {
 			uses(read("/w/a")), says("read a"),
 			uses(read("/w/before"), read("/etc/shadow"), read("/w/after")), replanned, uses(read("/w/b")), says("done otherwise"))
 		deny(w, "/etc/shadow")
-		s := w.ends(agent.Completed, "")
+		// Completed around a refusal: the user sees what was refused, whatever the model's answer says.
+		s := w.ends(agent.Completed, fault.PolicyDenied)
+		if s.Message != texts(t, "en").Text("message.status.completed_otherwise", nil) {
+			t.Errorf("message %q", s.Message)
+		}
 		if s.Replans != 1 || s.CompletedTasks != 2 || s.TotalTasks != 2 {
 			t.Errorf("status %+v", s)
 		}
@@ -215,7 +219,7 @@ func TestReplanIsCorrectedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, config(), plans(planned("t1", false, "file_read")), uses(read("/etc/shadow")), says("sorry"), plans(planned("t2", false, "")), says("Not possible: it is not allowed."))
 		deny(w, "/etc/")
-		if s := w.ends(agent.Completed, ""); s.Result != "Not possible: it is not allowed." {
+		if s := w.ends(agent.Completed, fault.PolicyDenied); s.Result != "Not possible: it is not allowed." {
 			t.Error("result", s.Result)
 		}
 	})

@@ -130,6 +130,7 @@ func newWorldWith(t *testing.T, cfg Config, m Model) *world {
 	t.Helper()
 	w := &world{t: t, opener: &opener{}, audit: &recorder{}}
 	english := texts(t, "en")
+
 	w.tools = &tools{Dispatcher: tool.New(tool.Deps{Audit: w.audit, Texts: english})}
 	w.tools.do = func(_ context.Context, _ tool.Scope, call agent.ToolCall) agent.ToolResult { return succeeds(call) }
 	w.Runtime = New(Deps{

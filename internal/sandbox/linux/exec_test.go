@@ -124,7 +124,7 @@ func TestExecuteNeedsTheRight(t *testing.T) {
 	}
 }
 
-// proves A-SBX-08
+// proves A-SBX-03
 func TestTempRunsProgramsOnlyUnderDevelopment(t *testing.T) {
 	f := sandboxed(t)
 	if out := f.sh(`cp /bin/echo /tmp/prog && /tmp/prog temp; cp /bin/echo ~/prog && ~/prog home`).ok(t); out != "temp\nhome\n" {
