@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command server is agent-mcp with one difference: it kills itself at its k-th durable effect (A-TX-04). Everything else is
 // the product: the same lifecycle, the same backend, the same first process of the sandbox.
 //
