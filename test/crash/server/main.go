@@ -86,4 +86,6 @@ func counted(op crashfs.Op) bool {
 
 // tears lets writes of the program's and the user's own files be cut, and never one to a control group, whose name has no
 // place in the tree of files.
-func tears(op crashfs.Op) bool { return filepath.IsAbs(op.Path) && !strings.HasPrefix(op.Path, "/sys/") }
+func tears(op crashfs.Op) bool {
+	return filepath.IsAbs(op.Path) && !strings.HasPrefix(op.Path, "/sys/")
+}
