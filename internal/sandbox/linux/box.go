@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"syscall"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox/linux/cgroup"
@@ -51,9 +52,9 @@ func (b *Backend) start(ctx context.Context, p *plan, group cgroup.Group) (_ *bo
 	if err != nil {
 		return nil, errors.Join(err, release(group))
 	}
-	proc, err := b.fork(child)
+	proc, err := b.fork(ctx, p, group, child)
 	child.Close()
-	if err != nil {
+	if proc == nil {
 		conn.Close()
 		return nil, errors.Join(err, release(group))
 	}
@@ -66,13 +67,11 @@ func (b *Backend) start(ctx context.Context, p *plan, group cgroup.Group) (_ *bo
 			err = errors.Join(err, x.destroy(context.WithoutCancel(ctx)))
 		}
 	}()
-	if group != nil {
-		if err := group.SetLimits(p.memoryMB, p.processes); err != nil {
-			return nil, err
-		}
-		if err := group.Add(proc.Pid); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
+	}
+	if err := b.id.mapIDs(proc.Pid); err != nil {
+		return nil, wire.Fail(wire.StageMap, "user namespace", err)
 	}
 	if err := b.setup(x, p); err != nil {
 		return nil, err
@@ -100,25 +99,36 @@ func release(group cgroup.Group) error {
 	return group.Close()
 }
 
-// fork starts PID 1 in its namespaces.
-func (b *Backend) fork(child *os.File) (*os.Process, error) {
+// fork starts PID 1 in its namespaces and in the limited group. A process beside an error is the caller's to end.
+func (b *Backend) fork(ctx context.Context, p *plan, group cgroup.Group, child *os.File) (proc *os.Process, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer null.Close()
-	proc, err := os.StartProcess(b.program, []string{initproc.Marker}, &os.ProcAttr{
-		Dir: "/", Env: initproc.Environment(), Files: []*os.File{null, null, null, child}, Sys: b.id.attributes(),
-	})
-	if err != nil {
-		return nil, wire.Fail(wire.StageClone, b.program, err)
+	start := func(attr *syscall.SysProcAttr) (int, error) {
+		proc, err = os.StartProcess(b.program, []string{initproc.Marker}, &os.ProcAttr{
+			Dir: "/", Env: initproc.Environment(), Files: []*os.File{null, null, null, child}, Sys: attr,
+		})
+		if err != nil {
+			return 0, wire.Fail(wire.StageClone, b.program, err)
+		}
+		return proc.Pid, nil
 	}
-	return proc, nil
+	if group == nil {
+		_, err = start(b.id.attributes())
+		return proc, err
+	}
+	if err := group.SetLimits(p.memoryMB, p.processes); err != nil {
+		return nil, err
+	}
+	err = group.Start(ctx, b.id.attributes(), start)
+	return proc, err
 }
 
 // setup sends everything PID 1 builds. When the server is root the mounts are made here, where an id mapping may be set.
 func (b *Backend) setup(x *box, p *plan) error {
-	setup := &wire.Setup{Layout: p.view.layout, Rules: p.view.rules, Filter: p.program.Bytes(), Hostname: hostName}
+	setup := &wire.Setup{Layout: p.view.layout, Rules: p.view.rules, Filter: p.program.Bytes(), UID: b.id.in, GID: b.id.inG, Become: b.id.root, Hostname: hostName}
 	if b.id.root {
 		layout, copies, err := b.copies(p.view)
 		defer wire.CloseAll(copies)
@@ -128,14 +138,14 @@ func (b *Backend) setup(x *box, p *plan) error {
 		setup.Layout = layout
 		for len(copies) > 0 {
 			n := min(len(copies), wire.MaxFiles)
-			if err := x.conn.Send(wire.Request{Files: true}, copies[:n]...); err != nil {
+			if err := x.conn.Send(&wire.Request{Files: true}, copies[:n]...); err != nil {
 				return fmt.Errorf("handing over mounts: %w", err)
 			}
 			wire.CloseAll(copies[:n])
 			copies = copies[n:]
 		}
 	}
-	if err := x.conn.Send(wire.Request{Setup: setup}); err != nil {
+	if err := x.conn.Send(&wire.Request{Setup: setup}); err != nil {
 		return fmt.Errorf("sending the setup: %w", err)
 	}
 	return nil
@@ -264,7 +274,7 @@ func (x *box) destroy(ctx context.Context) error {
 	}
 	var err error
 	if left, perr := x.group.Procs(); perr != nil || len(left) > 0 {
-		err = x.group.Kill(ctx)
+		err = x.group.Kill(ctx, os.Getpid())
 	}
 	return errors.Join(err, x.group.Close())
 }

@@ -43,7 +43,7 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 		argv0 = c.Path
 	}
 	start := &wire.Start{Path: c.Path, Argv: append([]string{argv0}, c.Args...), Dir: c.Dir, Env: environment(&j.policy, j.plan.view.home, c.Env)}
-	err := p.box.conn.Send(wire.Request{Start: start}, pipes.theirs[:]...)
+	err := p.box.conn.Send(&wire.Request{Start: start}, pipes.theirs[:]...)
 	wire.CloseAll(pipes.theirs[:])
 	if err != nil {
 		return p.abandon(ctx, j, c, err)
@@ -61,7 +61,7 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 	}
 	verdict := verify(r.files[0], c)
 	r.files[0].Close()
-	if err := p.box.conn.Send(wire.Request{Release: &wire.Release{Run: verdict == nil}}); err != nil {
+	if err := p.box.conn.Send(&wire.Request{Release: &wire.Release{Run: verdict == nil}}); err != nil {
 		return p.abandon(ctx, j, c, err)
 	}
 	if verdict == nil {

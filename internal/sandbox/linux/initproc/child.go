@@ -59,22 +59,28 @@ func Child() bool {
 
 // serve sets the process up and ends with it: when the broker closes the socket, or with an error.
 func serve() error {
-	if err := harden(); err != nil {
+	if err := closeInherited(); err != nil {
 		return err
 	}
 	conn, err := wire.OpenThread(socket)
 	if err != nil {
 		return err
 	}
+	setup, files, err := receiveSetup(conn)
+	if err != nil {
+		return err
+	}
+	if err := become(setup); err != nil {
+		return fail(conn, err)
+	}
+	if err := harden(); err != nil {
+		return fail(conn, err)
+	}
 	// The end of the connection ends this process at once, whatever its other threads are doing.
 	go func() {
 		conn.Gone()
 		os.Exit(0)
 	}()
-	setup, files, err := receiveSetup(conn)
-	if err != nil {
-		return err
-	}
 	program, err := build(setup, files)
 	if err != nil {
 		return fail(conn, err)
@@ -125,5 +131,5 @@ func fail(conn *wire.Conn, err error) error {
 	if !errors.As(err, &f) {
 		f = &wire.Failed{Stage: wire.StageNamespace, Detail: err.Error()}
 	}
-	return conn.Send(wire.Reply{Failed: f})
+	return conn.Send(&wire.Reply{Failed: f})
 }

@@ -27,7 +27,7 @@ func run(conn *wire.Conn, start *wire.Start, stdio []*os.File) error {
 		}
 		return fail(conn, err)
 	}
-	err = conn.Send(wire.Reply{Stopped: true}, exe)
+	err = conn.Send(&wire.Reply{Stopped: true}, exe)
 	exe.Close() // an open executable of ours would keep its file busy for the whole run
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func run(conn *wire.Conn, start *wire.Start, stdio []*os.File) error {
 	if !answer.Release.Run {
 		status = killed
 	}
-	return conn.Send(wire.Reply{Ended: &wire.Ended{Status: uint32(status)}})
+	return conn.Send(&wire.Reply{Ended: &wire.Ended{Status: uint32(status)}})
 }
 
 // fork starts the entry process and returns when it stands before its first instruction. On error a process may be left.

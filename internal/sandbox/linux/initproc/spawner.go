@@ -23,7 +23,7 @@ func spawn(conn *wire.Conn, rules []wire.Rule, program *filter.Program) error {
 	if err != nil {
 		return fail(conn, err)
 	}
-	err = conn.Send(wire.Reply{Ready: true}, notify)
+	err = conn.Send(&wire.Reply{Ready: true}, notify)
 	notify.Close() // the broker answers its own thread's forks, too
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ func Explain(e *wire.Failed, f Facts) *fault.Error {
 	// AppArmor lets the namespaces be made and then refuses whatever needs a capability in them.
 	if refused && f.AppArmorUserns && !f.Root {
 		switch e.Stage {
-		case wire.StageClone, wire.StageNamespace, wire.StageProc, wire.StageSysctl, wire.StageMount, wire.StagePivot, wire.StageDrop:
+		case wire.StageClone, wire.StageMap, wire.StageNamespace, wire.StageProc, wire.StageSysctl, wire.StageMount, wire.StagePivot, wire.StageDrop:
 			return missing("apparmor", e.Target, e)
 		}
 	}
@@ -98,7 +98,7 @@ func Explain(e *wire.Failed, f Facts) *fault.Error {
 			return missing("program", e.Target, e)
 		}
 		return missing("user_namespace", e.Target, e)
-	case wire.StageNamespace, wire.StageDrop, wire.StageCgroup:
+	case wire.StageMap, wire.StageNamespace, wire.StageDrop, wire.StageCgroup:
 		return missing("user_namespace", e.Target, e)
 	case wire.StageProc, wire.StageSysctl:
 		return missing("proc_masked", e.Target, e)
