@@ -13,6 +13,7 @@ package cgroup
 
 import (
 	"context"
+	"syscall"
 
 	"sekisho/internal/sandbox"
 )
@@ -34,6 +35,9 @@ type Group interface {
 	SetLimits(memoryMB, processLimit int) error
 	// Add moves one process (an id of this PID namespace) into the group; its later children are born there.
 	Add(pid int) error
+	// Start lets fork make a process that is born inside the group, with attr changed as that needs, and proves it. fork
+	// runs at most once. After an error it may have made the process nevertheless: the caller ends it.
+	Start(ctx context.Context, attr *syscall.SysProcAttr, fork func(*syscall.SysProcAttr) (pid int, err error)) error
 	// Procs lists the living processes inside, PID 1 of the sandbox included.
 	Procs() ([]int, error)
 	// OOM is closed when the kernel found the group out of memory; the tree must then be ended, because version 1 kills

@@ -176,8 +176,11 @@ func (s *Steps) Revert(ctx context.Context, un sandbox.Undo) error {
 		if err == nil {
 			err = s.files.Rmdir(parent, u.Name)
 		}
+		if err == nil {
+			continue // the next look proves the absence
+		}
 		// A process that was just killed can hold the directory for a moment.
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EBUSY) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EBUSY) {
 			return fmt.Errorf("removing control group: %w", err)
 		}
 		if err := pause(ctx); err != nil {
