@@ -1,0 +1,146 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const smallest = "/usr/bin/true"
+
+// sandbox compares programs of three sizes, warm and cold, with plain runs of them.
+func (b *bench) sandbox() error {
+	workspace := filepath.Join(b.dir, "workspace")
+	if err := os.MkdirAll(workspace, 0o755); err != nil {
+		return err
+	}
+	programs := []struct {
+		name, path string
+		warm, cold int
+		goal       goal
+	}{
+		{name: "true", path: smallest, warm: 41, cold: 21, goal: goal{bound: 2}},
+		{name: "15 MB static entry", warm: 21, cold: 11},
+		{name: "100 MB static entry", warm: 9, cold: 5},
+	}
+	for i, megabytes := range []int{0, 15, 100} {
+		if megabytes == 0 {
+			continue
+		}
+		var err error
+		if programs[i].path, err = b.padded(workspace, megabytes); err != nil {
+			return err
+		}
+	}
+	t, err := b.newTask(workspace)
+	if err != nil {
+		return err
+	}
+	b.columns()
+	for _, p := range programs {
+		c, err := command(p.path, workspace)
+		if err != nil {
+			return err
+		}
+		if err := t.open(); err != nil {
+			return errors.Join(err, t.close())
+		}
+		s, err := b.interleave(b.pairs(p.warm), t.warm(c), plain(p.path))
+		if err = errors.Join(err, t.close()); err != nil {
+			return err
+		}
+		s.row(p.name+", warm", p.goal)
+		if s, err = b.interleave(b.pairs(p.cold), t.cold(c), plain(p.path)); err != nil {
+			return err
+		}
+		s.row(p.name+", cold", goal{})
+	}
+	return nil
+}
+
+// padded builds a static program of about the given size that ends at once.
+func (b *bench) padded(dir string, megabytes int) (string, error) {
+	source, err := os.MkdirTemp(b.dir, "source-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(source)
+	main := `package main
+
+import (
+	_ "embed"
+	"os"
+)
+
+//go:embed pad
+var pad string
+
+func main() {
+	if len(os.Args) > 100 {
+		os.Stdout.WriteString(pad)
+	}
+}
+`
+	pad := strings.Repeat("sekisho!", (megabytes-1)<<17)
+	for name, text := range map[string]string{"main.go": main, "pad": pad, "go.mod": "module padded\n\ngo 1.26\n"} {
+		if err := os.WriteFile(filepath.Join(source, name), []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	out := filepath.Join(dir, fmt.Sprintf("entry-%d", megabytes))
+	build := exec.CommandContext(b.ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", out, ".")
+	build.Dir = source
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building a program of %d MB: %w\n%s", megabytes, err, said)
+	}
+	return out, nil
+}
+
+// bubblewrap compares a cold sandbox with the usual tool for namespaces.
+func (b *bench) bubblewrap() error {
+	name := "true, cold"
+	path, err := exec.LookPath("bwrap")
+	if err != nil {
+		notRun(name, "bubblewrap is not installed (apt-get install bubblewrap)")
+		return nil
+	}
+	argv := []string{path, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+		"--new-session", "--die-with-parent", "--ro-bind", "/usr", "/usr"}
+	for _, link := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		if to, err := os.Readlink(link); err == nil {
+			argv = append(argv, "--symlink", to, link)
+		} else if _, err := os.Stat(link); err == nil {
+			argv = append(argv, "--ro-bind", link, link)
+		}
+	}
+	argv = append(argv, "--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--chdir", "/", smallest)
+	if err := plain(argv...)(); err != nil {
+		notRun(name, "bubblewrap cannot make its namespaces here: "+err.Error())
+		return nil
+	}
+	workspace := filepath.Join(b.dir, "workspace")
+	if err := os.MkdirAll(workspace, 0o755); err != nil {
+		return err
+	}
+	t, err := b.newTask(workspace)
+	if err != nil {
+		return err
+	}
+	c, err := command(smallest, workspace)
+	if err != nil {
+		return err
+	}
+	s, err := b.interleave(b.pairs(21), t.cold(c), plain(argv...))
+	if err != nil {
+		return err
+	}
+	b.columns()
+	s.row(name, goal{bound: 2})
+	return nil
+}
