@@ -7,9 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"sekisho/test/product"
 )
@@ -19,6 +22,7 @@ import (
 const (
 	otherID   = 65501
 	cgroupEnv = "SEKISHO_TEST_CGROUP"
+	mountEnv  = "SEKISHO_TEST_MOUNTS" // a directory that holds mounts, which only root can make
 	brokerEnv = "SEKISHO_TEST_BROKER" // this process is a broker that a test will kill
 )
 
@@ -52,7 +56,14 @@ func again() int {
 		return 1
 	}
 	defer remove()
-	code, err := asOther(dir, group)
+	mounted := dir + "/mounted"
+	unmount, err := mountBelow(mounted)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mounts for the ordinary user:", err)
+		return 1
+	}
+	defer unmount()
+	code, err := asOther(dir, group, mounted)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "the run as an ordinary user:", err)
 		return 1
@@ -60,7 +71,7 @@ func again() int {
 	return code
 }
 
-func asOther(dir, group string) (int, error) {
+func asOther(dir, group, mounted string) (int, error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 1, err
 	}
@@ -73,7 +84,7 @@ func asOther(dir, group string) (int, error) {
 		return 1, err
 	}
 	built := dir
-	for _, pkg := range []string{"cmd/agent-mcp"} {
+	for _, pkg := range []string{"cmd/agent-mcp", "test/payload"} {
 		program, err := bin.Build(pkg)
 		if err != nil {
 			return 1, err
@@ -87,11 +98,42 @@ func asOther(dir, group string) (int, error) {
 		}
 	}
 	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), product.Env+"="+built, cgroupEnv+"="+group, "HOME="+dir, "TMPDIR=/tmp")
+	cmd.Env = append(os.Environ(), product.Env+"="+built, cgroupEnv+"="+group, mountEnv+"="+mounted, "HOME="+dir, "TMPDIR=/tmp")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherID, Gid: otherID, Groups: []uint32{}}}
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		return 1, err
 	}
 	return cmd.ProcessState.ExitCode(), nil
+}
+
+// mountBelow makes a directory with a directory and a file that are mounts of their own, of a file system that holds a
+// secret.
+func mountBelow(dir string) (func(), error) {
+	var done []string
+	undo := func() {
+		for _, path := range slices.Backward(done) {
+			unix.Unmount(path, unix.MNT_DETACH)
+		}
+	}
+	for _, path := range []string{dir, dir + "/inner"} {
+		if err := os.Mkdir(path, 0o755); err != nil {
+			return undo, err
+		}
+	}
+	if err := os.WriteFile(dir+"/file", nil, 0o644); err != nil {
+		return undo, err
+	}
+	if err := unix.Mount("none", dir+"/inner", "tmpfs", 0, "mode=755"); err != nil {
+		return undo, err
+	}
+	done = append(done, dir+"/inner")
+	if err := os.WriteFile(dir+"/inner/secret", []byte("mounted secret"), 0o644); err != nil {
+		return undo, err
+	}
+	if err := unix.Mount(dir+"/inner/secret", dir+"/file", "", unix.MS_BIND, ""); err != nil {
+		return undo, err
+	}
+	done = append(done, dir+"/file")
+	return undo, nil
 }

@@ -244,6 +244,30 @@ func (f *fixture) tryOpen() error {
 	return err
 }
 
+// proves A-POL-02, A-SBX-01
+func TestMountsBelowARootStayOutside(t *testing.T) {
+	f := declare(t)
+	dir := os.Getenv(mountEnv)
+	if dir == "" && os.Geteuid() != 0 {
+		return // an ordinary user cannot make them; the run that root starts has them
+	}
+	if dir == "" {
+		dir = f.dir + "/mounted"
+		undo, err := mountBelow(dir)
+		t.Cleanup(undo)
+		must(t, err)
+	}
+	const look = `cat "$1/inner/secret" "$1/file"; ls "$1"`
+	if out := f.control(look, dir).ok(t); !strings.Contains(out, "mounted secretmounted secret") {
+		t.Fatalf("control: %q", out)
+	}
+	f.grant(dir, sandbox.Read, sandbox.OriginMount)
+	f.open()
+	if out := f.sh(look, dir).ok(t); out != "file\ninner\n" {
+		t.Errorf("got %q", out)
+	}
+}
+
 // proves A-SBX-01
 func TestManyRoots(t *testing.T) {
 	f := declare(t)
