@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package initproc is PID 1 of a sandbox: the product's executable, started again by the broker in new namespaces.
 //
 // It builds the root; then one thread, the spawner, gives up everything and serves one run at a time: fork, stop at the

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package mounts builds the file system that a sandbox sees (A-SBX-01, A-POL-02).
 //
 // Everything is mounted by descriptor: a source is opened, compared with the identity that was resolved at apply, and the

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package wire carries messages and descriptors between the broker and PID 1 of a sandbox (A-SBX-06).
 //
 // The transport is one SOCK_SEQPACKET socket pair made by the broker; only PID 1 inherits the other end and no payload ever
