@@ -188,3 +188,33 @@ func fds([]string) (string, error) {
 	}
 	return strings.Join(open, " "), nil
 }
+
+func init() {
+	add(map[string]action{"confinement": {"", confinement}})
+}
+
+// confinement prints where this process is held: namespaces, seccomp mode, no_new_privs and control groups.
+func confinement([]string) (string, error) {
+	var out strings.Builder
+	for _, ns := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"} {
+		target, err := os.Readlink("/proc/self/ns/" + ns)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(&out, target)
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(status)) {
+		for _, field := range []string{"NoNewPrivs:", "Seccomp:", "CapEff:", "CapBnd:"} {
+			if strings.HasPrefix(line, field) {
+				out.WriteString(line)
+			}
+		}
+	}
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	out.Write(groups)
+	return out.String(), err
+}
