@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 )
 
 var (
-	intForm   = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	floatForm = regexp.MustCompile(`^-?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+	intForm   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`) })
+	floatForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][-+]?[0-9]+)?$`) })
 )
 
 // Text returns a string. A number or a bare true is refused: quotes make it a text.
@@ -55,7 +56,7 @@ func (v Value) Int(def, lo, hi int64) int64 {
 	}
 	accepted := intRange(lo, hi)
 	// The parser takes a whole number of more than 64 bits for a Float.
-	if v.node.Kind != Int && v.node.Kind != Float || !intForm.MatchString(v.node.Text) {
+	if v.node.Kind != Int && v.node.Kind != Float || !intForm().MatchString(v.node.Text) {
 		v.wrongType(accepted)
 		return def
 	}
@@ -89,7 +90,7 @@ func (v Value) Float(def float64, in Range) float64 {
 		return def
 	}
 	accepted := in.text()
-	isNumber := (v.node.Kind == Int || v.node.Kind == Float) && floatForm.MatchString(v.node.Text)
+	isNumber := (v.node.Kind == Int || v.node.Kind == Float) && floatForm().MatchString(v.node.Text)
 	if !isNumber {
 		v.wrongType(accepted)
 		return def

@@ -29,10 +29,10 @@ func (n *Node) json(b []byte) ([]byte, bool) {
 	case Bool:
 		return append(b, n.Text...), n.Text == "true" || n.Text == "false"
 	case Int:
-		return append(b, n.Text...), intForm.MatchString(n.Text)
+		return append(b, n.Text...), intForm().MatchString(n.Text)
 	case Float: // never empty, although its form would allow that
 		f, err := strconv.ParseFloat(n.Text, 64)
-		if err != nil || !floatForm.MatchString(n.Text) {
+		if err != nil || !floatForm().MatchString(n.Text) {
 			return nil, false
 		}
 		return strconv.AppendFloat(b, f, 'g', -1, 64), true

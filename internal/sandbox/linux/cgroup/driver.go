@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"sekisho/internal/fileop"
 	"sekisho/internal/sandbox"
@@ -34,11 +35,11 @@ type driver struct {
 	places []place
 }
 
-var id = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var id = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
 
 // Plan implements Driver.
 func (d *driver) Plan(instance, task string) ([]sandbox.Step, error) {
-	if !id.MatchString(instance) || !id.MatchString(task) {
+	if !id().MatchString(instance) || !id().MatchString(task) {
 		return nil, fmt.Errorf("naming a control group after instance %q and task %q: not plain ids", instance, task)
 	}
 	var steps []sandbox.Step
