@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(brokerEnv) != "" {
 		os.Exit(broker())
 	}
+	if stages, set := os.LookupEnv(machineEnv); set {
+		os.Exit(machine(stages))
+	}
 	code := m.Run()
 	if code == 0 && os.Geteuid() == 0 {
 		code = again()
