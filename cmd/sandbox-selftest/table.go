@@ -34,7 +34,11 @@ const countsLine = "counts: %d %d\n"
 
 // printRow is one row for a reader who knows nothing: what was tried, what should happen, whether it did.
 func printRow(out io.Writer, r matrix.Row) {
-	fmt.Fprintf(out, "%-6s %-8s %5.1fs  %s → %s\n", r.ID, r.Status, r.Elapsed.Seconds(), r.Title, r.Expected)
+	fmt.Fprintf(out, "%-6s %-8s %5.1fs  %s → %s", r.ID, r.Status, r.Elapsed.Seconds(), r.Title, r.Expected)
+	if r.Status == matrix.Passed {
+		fmt.Fprintf(out, "  [%s]", r.Detail)
+	}
+	fmt.Fprintln(out)
 	if r.Status != matrix.Passed {
 		for line := range strings.SplitSeq(r.Detail, "; ") {
 			fmt.Fprintf(out, "                         %s\n", line)

@@ -42,7 +42,7 @@ func line(point, root, fstype, options string) string {
 	return "36 35 0:33 " + root + " " + point + " rw,relatime shared:7 - " + fstype + " none rw," + options + "\n"
 }
 
-// proves A-SBX-02
+// proves A-SBX-02, A-PRI-05
 func TestChoose(t *testing.T) {
 	unified := map[string]string{
 		"u/cgroup.subtree_control": "cpu memory pids\n", "u/cgroup.procs": "",
