@@ -196,19 +196,25 @@ func TestForkBombEnds(t *testing.T) {
 	if err := g.SetLimits(256, 1); err != nil { // at most 64 tasks at a time
 		t.Fatal(err)
 	}
-	// A bounded one: each shell forks two until depth 40, which would be 2^40; the group holds 64. Waiting for a line
-	// first, so that the group has it before it grows.
-	bomb, in := launch(t, "/bin/sh", "-c", `read x; b() { [ $1 -gt 40 ] && return; b $(($1+1)) & b $(($1+1)) & wait; }; b 0 2>/dev/null`)
+	// Forty sleepers stay whatever happens to the bomb, whose forks fail at the group's 64 tasks: a shell that cannot fork
+	// ends, so the bomb alone might be over before it is looked at. Each shell forks two until depth 40.
+	bomb, in := launch(t, "/bin/sh", "-c", `read x
+i=0; while [ $i -lt 40 ]; do sleep 1000 & i=$((i+1)); done
+b() { [ $1 -gt 40 ] && return; b $(($1+1)) & b $(($1+1)) & wait; }
+b 0 2>/dev/null & wait`)
 	if err := g.Add(bomb.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
 	io.WriteString(in, "go\n")
-	for n := 0; n < 30; {
+	deadline := time.Now().Add(time.Minute)
+	for n := 0; n < 40; {
 		procs, err := g.Procs()
 		if err != nil {
 			t.Fatal(err)
 		}
-		n = len(procs)
+		if n = len(procs); time.Now().After(deadline) {
+			t.Fatalf("only %d processes after a minute", n)
+		}
 	}
 	if err := g.Kill(t.Context()); err != nil {
 		t.Fatal(err)
