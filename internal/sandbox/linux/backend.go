@@ -61,7 +61,7 @@ func New(o Options) (*Backend, error) {
 		mappings: &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil
 }
 
-// Child reports whether this process was the first process of a sandbox and has finished.
+// Child reports whether this process was started by preflight and has finished. PID 1 of a sandbox never gets to ask.
 func Child() bool { return initproc.Child() }
 
 // Plan lists the cgroup directories of the task, the only effect here that outlives this process.

@@ -37,27 +37,25 @@ func Environment() []string {
 	return []string{"GODEBUG=asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0", "GOMAXPROCS=2", "GOTRACEBACK=none"}
 }
 
-// Child reports whether this process was started as PID 1 of a sandbox (after having been it until its end) or by
-// preflight.
-func Child() bool {
-	if len(os.Args) != 1 {
-		return false
+// init is where PID 1 lives and ends; main never runs in it. Two things are had only here. The runtime runs package
+// initialization on the main thread, so that the spawner is thread 1, the one id that the filter keeps every signal from.
+// And Go initializes packages by their dependencies and then by name: the network, the MCP SDK and others that PID 1 never
+// uses would come later, and cost a tenth of a new sandbox.
+func init() {
+	if len(os.Args) != 1 || os.Args[0] != Marker {
+		return
 	}
-	switch os.Args[0] {
-	case ProbeMarker:
-		return true
-	case Marker:
-	default:
-		return false
-	}
-	if os.Getpid() != 1 {
+	if os.Getpid() != 1 || unix.Gettid() != 1 {
 		os.Exit(2) // somebody borrowed the name: without own namespaces there is nothing to be first in
 	}
 	if err := serve(); err != nil {
 		os.Exit(1)
 	}
-	return true
+	os.Exit(0)
 }
+
+// Child reports whether this process was started by preflight inside a throw-away sandbox: then it has nothing to do.
+func Child() bool { return len(os.Args) == 1 && os.Args[0] == ProbeMarker }
 
 // serve sets the process up and ends with it: when the broker closes the socket, or with an error.
 func serve() error {
@@ -87,12 +85,8 @@ func serve() error {
 	if err != nil {
 		return fail(conn, err)
 	}
-	ended := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the runtime starts no other thread from a locked one
-		ended <- spawn(conn, setup.Rules, program)
-	}()
-	return <-ended
+	runtime.LockOSThread() // for good: the runtime starts no other thread from a locked one
+	return spawn(conn, setup.Rules, program)
 }
 
 // receiveSetup collects the descriptors and the setup itself.
