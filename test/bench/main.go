@@ -34,7 +34,8 @@ type section struct {
 }
 
 var sections = []section{
-	{"sandbox", "a program in the sandbox (A) : the same program, plain fork and exec (B)", (*bench).sandbox},
+	{"true", "a small program in the sandbox (A) : the same program, plain fork and exec (B)", (*bench).small},
+	{"entries", "large programs in the sandbox, hashed at each start (A) : plain fork and exec (B)", (*bench).large},
 	{"bwrap", "`true` in a cold sandbox (A) : in bubblewrap with equal namespaces (B)", (*bench).bubblewrap},
 	{"loop", "the agent's loop, per model call (A) : a bare HTTP client that sends the same requests (B)", (*bench).loop},
 	{"start", "from start to first answer (A) : a bare SDK server that hashes the same files (B)", (*bench).start},
@@ -43,7 +44,7 @@ var sections = []section{
 }
 
 func main() {
-	only := flag.String("only", "", "comma-separated `sections`: sandbox, bwrap, loop, start, requests, memory (default: all)")
+	only := flag.String("only", "", "comma-separated `sections`: true, entries, bwrap, loop, start, requests, memory (default: all)")
 	scale := flag.Float64("pairs", 1, "multiplies the numbers of pairs; never less than five are made")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

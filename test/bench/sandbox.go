@@ -13,54 +13,71 @@ import (
 
 const smallest = "/usr/bin/true"
 
-// sandbox compares programs of three sizes, warm and cold, with plain runs of them.
-func (b *bench) sandbox() error {
-	workspace := filepath.Join(b.dir, "workspace")
-	if err := os.MkdirAll(workspace, 0o755); err != nil {
+// small compares the smallest program.
+func (b *bench) small() error {
+	return b.compare(entry{name: "true", path: smallest, warm: 41, cold: 21, goal: goal{bound: 2}})
+}
+
+// large compares programs whose bytes, all hashed at each start, are what they cost.
+func (b *bench) large() error {
+	workspace, err := b.workspace()
+	if err != nil {
 		return err
 	}
-	programs := []struct {
-		name, path string
-		warm, cold int
-		goal       goal
-	}{
-		{name: "true", path: smallest, warm: 41, cold: 21, goal: goal{bound: 2}},
-		{name: "15 MB static entry", warm: 21, cold: 11},
-		{name: "100 MB static entry", warm: 9, cold: 5},
-	}
-	for i, megabytes := range []int{0, 15, 100} {
-		if megabytes == 0 {
-			continue
-		}
-		var err error
-		if programs[i].path, err = b.padded(workspace, megabytes); err != nil {
+	var entries []entry
+	for _, e := range []struct{ megabytes, warm, cold int }{{15, 21, 11}, {100, 9, 5}} {
+		path, err := b.padded(workspace, e.megabytes)
+		if err != nil {
 			return err
 		}
+		entries = append(entries, entry{name: fmt.Sprintf("%d MB static entry", e.megabytes), path: path, warm: e.warm, cold: e.cold})
+	}
+	return b.compare(entries...)
+}
+
+// entry is one program with the numbers of its pairs.
+type entry struct {
+	name, path string
+	warm, cold int
+	goal       goal // of the warm run
+}
+
+// compare runs programs warm and cold beside plain runs of them.
+func (b *bench) compare(entries ...entry) error {
+	workspace, err := b.workspace()
+	if err != nil {
+		return err
 	}
 	t, err := b.newTask(workspace)
 	if err != nil {
 		return err
 	}
 	b.columns()
-	for _, p := range programs {
-		c, err := command(p.path, workspace)
+	for _, e := range entries {
+		c, err := command(e.path, workspace)
 		if err != nil {
 			return err
 		}
 		if err := t.open(); err != nil {
 			return errors.Join(err, t.close())
 		}
-		s, err := b.interleave(b.pairs(p.warm), t.warm(c), plain(p.path))
+		s, err := b.interleave(b.pairs(e.warm), t.warm(c), plain(e.path))
 		if err = errors.Join(err, t.close()); err != nil {
 			return err
 		}
-		s.row(p.name+", warm", p.goal)
-		if s, err = b.interleave(b.pairs(p.cold), t.cold(c), plain(p.path)); err != nil {
+		s.row(e.name+", warm", e.goal)
+		if s, err = b.interleave(b.pairs(e.cold), t.cold(c), plain(e.path)); err != nil {
 			return err
 		}
-		s.row(p.name+", cold", goal{})
+		s.row(e.name+", cold", goal{})
 	}
 	return nil
+}
+
+// workspace makes the directory that tasks may write and run programs from.
+func (b *bench) workspace() (string, error) {
+	dir := filepath.Join(b.dir, "workspace")
+	return dir, os.MkdirAll(dir, 0o755)
 }
 
 // padded builds a static program of about the given size that ends at once.
@@ -124,8 +141,8 @@ func (b *bench) bubblewrap() error {
 		notRun(name, "bubblewrap cannot make its namespaces here: "+err.Error())
 		return nil
 	}
-	workspace := filepath.Join(b.dir, "workspace")
-	if err := os.MkdirAll(workspace, 0o755); err != nil {
+	workspace, err := b.workspace()
+	if err != nil {
 		return err
 	}
 	t, err := b.newTask(workspace)
