@@ -94,11 +94,8 @@ func (b *Backend) Open(ctx context.Context, p sandbox.EffectivePolicy, applied [
 	if err := available(&p); err != nil {
 		return nil, err
 	}
-	driver, err := cgroup.Select(p.Resources.Cgroup, b.files)
-	if err != nil {
-		return nil, err
-	}
-	j := &job{backend: b, policy: p, driver: driver, applied: applied}
+	j := &job{backend: b, policy: p, group: func() (cgroup.Group, error) { return b.steps.Group(applied) }}
+	var err error
 	if j.plan, err = b.planOf(&j.policy); err != nil {
 		return nil, err
 	}

@@ -25,8 +25,8 @@ func (g *group) Start(ctx context.Context, attr *syscall.SysProcAttr, fork func(
 		return err
 	}
 	type outcome struct {
-		pid int
-		err error
+		thread, pid int
+		err         error
 	}
 	done := make(chan outcome)
 	go func() {
@@ -37,9 +37,13 @@ func (g *group) Start(ctx context.Context, attr *syscall.SysProcAttr, fork func(
 			g.moveThread()
 		}
 		pid, err := fork(&inside)
-		done <- outcome{pid, err}
+		done <- outcome{unix.Gettid(), pid, err}
 	}()
 	o := <-done
+	// Asking for the thread is cheaper than listing three groups; what counts is the list.
+	for try := 0; try < 50 && unix.Tgkill(os.Getpid(), o.thread, 0) == nil; try++ {
+		runtime.Gosched()
+	}
 	if err := g.left(ctx); err != nil {
 		return fmt.Errorf("waiting for our own thread to leave the group: %w", err)
 	}

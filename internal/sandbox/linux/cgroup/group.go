@@ -28,8 +28,13 @@ type group struct {
 }
 
 // Group implements Driver.
-func (d *driver) Group(undos []sandbox.Undo) (_ Group, err error) {
-	g := &group{files: d.files}
+func (d *driver) Group(undos []sandbox.Undo) (Group, error) { return openGroup(d.files, undos) }
+
+// Group opens the applied directories of a task, wherever a driver has put them.
+func (s *Steps) Group(undos []sandbox.Undo) (Group, error) { return openGroup(s.files, undos) }
+
+func openGroup(files fileop.FS, undos []sandbox.Undo) (_ Group, err error) {
+	g := &group{files: files}
 	defer func() {
 		if err != nil {
 			g.Close()

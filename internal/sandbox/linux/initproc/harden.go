@@ -22,8 +22,11 @@ func become(setup *wire.Setup) error {
 	if !setup.Become {
 		return nil
 	}
-	if err := syscall.Setgroups(nil); err != nil {
-		return wire.Fail(wire.StageMap, "groups", err)
+	// Each of these stops and signals every thread of this process, so none is made without need.
+	if groups, err := unix.Getgroups(); err != nil || len(groups) > 0 {
+		if err := syscall.Setgroups(nil); err != nil {
+			return wire.Fail(wire.StageMap, "groups", err)
+		}
 	}
 	if err := syscall.Setresgid(setup.GID, setup.GID, setup.GID); err != nil {
 		return wire.Fail(wire.StageMap, "gid", err)
