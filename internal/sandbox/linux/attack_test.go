@@ -152,6 +152,16 @@ func TestThreadsAreNoProcessesAndStarveNobody(t *testing.T) {
 	}
 }
 
+// proves A-SBX-02
+func TestTracedByRequestIsNotEnded(t *testing.T) {
+	_, try := armed(t)
+	for _, sig := range []string{"10", "5"} {
+		if a := try("traceme", sig); !a.OK || a.Detail != "went on" {
+			t.Errorf("signal %s: %+v", sig, a)
+		}
+	}
+}
+
 // proves A-SBX-04
 func TestNoNamespacesAndNoMounts(t *testing.T) {
 	f, try := armed(t)

@@ -92,10 +92,22 @@ func waitEntry(entry int) (syscall.WaitStatus, error) {
 		case err == syscall.EINTR:
 		case err != nil:
 			return 0, fmt.Errorf("waiting for the entry process: %w", err)
+		case status.Stopped():
+			letGo(pid, status.StopSignal())
 		case pid == entry:
 			return status, nil
 		}
 	}
+}
+
+// letGo ends the tracing that a payload asked its parent for, so that it neither hangs nor passes for ended. The signal
+// that stopped it is delivered.
+func letGo(pid int, sig syscall.Signal) {
+	if sig == syscall.SIGTRAP {
+		sig = 0 // an exec: nobody sent it
+	}
+	// An orphan may be traced by another thread of this process; then it stays stopped until the run ends.
+	unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(sig), 0, 0)
 }
 
 // killAll ends every process of the pid namespace but this one and returns when none is left. All of them are in this
@@ -116,7 +128,7 @@ func killAll(entry int) (status syscall.WaitStatus, err error) {
 		case err == syscall.ECHILD, err == syscall.EINTR:
 		case err != nil:
 			return 0, fmt.Errorf("reaping the tree: %w", err)
-		case pid == entry:
+		case pid == entry && !st.Stopped():
 			status = st
 		}
 	}
