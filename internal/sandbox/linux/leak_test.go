@@ -4,7 +4,6 @@ package linux_test
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,18 +16,17 @@ import (
 // proves A-SBX-02, A-TX-05
 func TestTheServerKeepsNothing(t *testing.T) {
 	goroutines := goleak.IgnoreCurrent()
-	open := func() []string {
+	open := func() map[string]int {
 		entries, err := os.ReadDir("/proc/self/fd")
 		must(t, err)
-		var names []string
+		kinds := map[string]int{}
 		for _, e := range entries {
 			if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && !strings.HasPrefix(to, "/proc/") {
 				kind, _, _ := strings.Cut(to, ":")
-				names = append(names, kind)
+				kinds[kind]++
 			}
 		}
-		slices.Sort(names)
-		return names
+		return kinds
 	}
 	backend := declare(t).backend // one for the server's life, as it keeps id mappings
 	cycle := func() {
@@ -52,8 +50,11 @@ func TestTheServerKeepsNothing(t *testing.T) {
 	for range 4 {
 		cycle()
 	}
-	if after := open(); !slices.Equal(before, after) {
-		t.Errorf("open before: %v\nafter: %v", before, after)
+	// Fewer are fine: what an earlier test's backend kept goes when it is collected.
+	for kind, n := range open() {
+		if n > before[kind] {
+			t.Errorf("%d descriptors of %s, %d before", n, kind, before[kind])
+		}
 	}
 	if left := children(t, os.Getpid()); len(left) > 0 {
 		t.Errorf("processes left: %v", left)
