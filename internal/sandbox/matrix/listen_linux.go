@@ -94,7 +94,7 @@ func (w *world) ear(network, address string) *ear {
 	return e
 }
 
-// sends is a probe that sends the layout's token to an ear.
+// sends is a probe that sends the layout's token and its own name to an ear, which other probes may use as well.
 func (w *world) sends(name, action, address string, e *ear) probe {
-	return probe{name: name, args: at(action, address, "TOKEN"), effect: func(l *layout, _ output) bool { return e.has(w.ctx, l.Token) }}
+	return probe{name: name, args: at(action, address, "TOKEN/"+name), effect: func(l *layout, _ output) bool { return e.has(w.ctx, l.Token+"/"+name) }}
 }

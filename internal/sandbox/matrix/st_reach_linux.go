@@ -55,8 +55,8 @@ func (w *world) sockets() {
 				}
 			}
 			for _, action := range actions {
-				w.refused(probe{action + " to a socket file in " + place, at(action, place+"/"+network+".sock", "TOKEN"),
-					func(l *layout, _ output) bool { return ears[l].has(w.ctx, l.Token) }, false})
+				w.refused(probe{action + " to a socket file in " + place, at(action, place+"/"+network+".sock", "TOKEN/"+action),
+					func(l *layout, _ output) bool { return ears[l].has(w.ctx, l.Token+"/"+action) }, false})
 			}
 		}
 	}
