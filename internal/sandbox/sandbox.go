@@ -188,7 +188,8 @@ type Job interface {
 	// a second Start waits for nothing and fails. Errors are *fault.Error with an executable.*, policy, resource or
 	// sandbox code. After a resource limit ended the tree, the next Start builds a new confinement under the same policy.
 	Start(ctx context.Context, c Command) (Process, error)
-	// Lost is closed when the confinement died by itself: the run fails, it never completes.
+	// Lost is one channel for the Job's life. It is closed when a confinement died by itself, during a run or between runs:
+	// the task fails, it never completes. A resource limit, a cancel or Close, which end the tree on purpose, leave it open.
 	Lost() <-chan struct{}
 	// Close ends the tree and returns only when all of it is proven dead. It is repeatable.
 	Close(ctx context.Context) error

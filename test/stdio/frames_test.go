@@ -35,6 +35,12 @@ type stage struct {
 
 func newStage(t *testing.T) stage {
 	t.Helper()
+	return newStageWith(t, `{"model":"scripted","capabilities":["completion","tools"],"rules":[{"name":"never planned","reply":{"content":"x"}}]}`, "")
+}
+
+// newStageWith has a model that follows script and further lines of the section sandbox. WORKSPACE in script is replaced.
+func newStageWith(t *testing.T, script, sandbox string) stage {
+	t.Helper()
 	program, err := programs.Build("cmd/agent-mcp")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +52,7 @@ func newStage(t *testing.T) stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, err := scriptmodel.Parse([]byte(`{"model":"scripted","capabilities":["completion","tools"],"rules":[{"name":"never planned","reply":{"content":"x"}}]}`))
+	model, err := scriptmodel.Parse([]byte(strings.ReplaceAll(script, "WORKSPACE", filepath.Join(dir, "workspace"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +63,8 @@ func newStage(t *testing.T) stage {
 	t.Cleanup(func() { fake.Close() })
 	for path, text := range map[string]string{
 		"workspace/file": "x\n",
-		"config/agent.yaml": fmt.Sprintf("schema_version: 2\nollama: {endpoint: %q, model: scripted}\nsandbox: {workspaces: [%q]}\nlocalization: {directory: %q}\n",
-			fake.URL(), filepath.Join(dir, "workspace"), locales),
+		"config/agent.yaml": fmt.Sprintf("schema_version: 2\nollama: {endpoint: %q, model: scripted, think: false}\nlocalization: {directory: %q}\nsandbox:\n  workspaces: [%q]\n%s",
+			fake.URL(), locales, filepath.Join(dir, "workspace"), sandbox),
 	} {
 		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -94,7 +94,7 @@ func (b *Backend) Open(ctx context.Context, p sandbox.EffectivePolicy, applied [
 	if err := available(&p); err != nil {
 		return nil, err
 	}
-	j := &job{backend: b, policy: p, group: func() (cgroup.Group, error) { return b.steps.Group(applied) }}
+	j := &job{backend: b, policy: p, lost: make(chan struct{}), group: func() (cgroup.Group, error) { return b.steps.Group(applied) }}
 	var err error
 	if j.plan, err = b.planOf(&j.policy); err != nil {
 		return nil, err

@@ -28,17 +28,26 @@ type job struct {
 	box    *box     // nil after a limit ended it, or Close
 	run    *process // the running one, or nil
 	closed bool
+
+	lost     chan struct{} // closed by lose
+	loseOnce sync.Once
+	watching sync.WaitGroup // one idle watch a box
 }
 
-// Lost is closed when PID 1 ended although nobody here ended it. After a resource limit, or before the next Start built a
-// new confinement, it is a channel that stays open.
-func (j *job) Lost() <-chan struct{} {
+// Lost is closed when PID 1 of any box of this job ended although nobody here ended it. A limit or a cancel that ended a
+// box closes it not.
+func (j *job) Lost() <-chan struct{} { return j.lost }
+
+func (j *job) lose() { j.loseOnce.Do(func() { close(j.lost) }) }
+
+// idle notices the death of a box between runs; during a run, the run's own watch decides what the death means.
+func (j *job) idle(x *box) {
+	<-x.gone
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.box == nil {
-		return nil
+	if j.box == x && j.run == nil { // whoever ends a box here takes it out under the lock
+		j.lose()
 	}
-	return j.box.gone
 }
 
 // build makes a box when there is none. The caller holds mu or is alone.
@@ -46,6 +55,7 @@ func (j *job) build(ctx context.Context) error {
 	if j.box != nil {
 		select {
 		case <-j.box.gone:
+			j.lose()
 			if err := j.drop(ctx); err != nil {
 				return err
 			}
@@ -65,6 +75,7 @@ func (j *job) build(ctx context.Context) error {
 		return j.backend.explain(err)
 	}
 	j.box = x
+	j.watching.Go(func() { j.idle(x) })
 	return nil
 }
 
@@ -122,8 +133,12 @@ func (j *job) Close(ctx context.Context) error {
 		}
 	}
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.drop(ctx)
+	err := j.drop(ctx)
+	j.mu.Unlock()
+	if err == nil {
+		j.watching.Wait()
+	}
+	return err
 }
 
 func cancelled(cause error) error { return fault.New(fault.AgentCancelled, fault.Cause(cause)) }

@@ -34,7 +34,7 @@ func TestTimeLimitEndsTheTree(t *testing.T) {
 		if held(t, f.W+"/lock") {
 			t.Errorf("%s: something outlived the limit", c.name)
 		}
-		f.sh("true").ok(t)
+		notLost(t, f)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestMemoryLimitEndsTheTree(t *testing.T) {
 		if held(t, f.W+"/lock") {
 			t.Error("something outlived the limit")
 		}
-		f.sh("true").ok(t)
+		notLost(t, f)
 	}
 }
 
@@ -72,8 +72,8 @@ func TestProcessLimitEndsTheTree(t *testing.T) {
 	for range 2 {
 		r := f.sh(five + "; sleep 1000")
 		r.coded(t, fault.ResourceProcessLimit)
-		f.sh("true").ok(t)
+		notLost(t, f)
 	}
 	f.sh(`b() { b | b & }; b; sleep 1000`).coded(t, fault.ResourceProcessLimit)
-	f.sh("true").ok(t)
+	notLost(t, f)
 }

@@ -34,7 +34,7 @@ func (b *Backend) Preflight(ctx context.Context) error {
 	if err != nil {
 		return fault.New(fault.PreflightMissingPrimitive, fault.Variant("program"), fault.Target(b.program), fault.Cause(err))
 	}
-	j := &job{backend: b, policy: sandbox.EffectivePolicy{
+	j := &job{backend: b, lost: make(chan struct{}), policy: sandbox.EffectivePolicy{
 		Profile:   "readonly",
 		Roots:     roots,
 		Network:   sandbox.NetworkPolicy{Access: sandbox.NetworkNone},

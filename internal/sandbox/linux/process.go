@@ -86,6 +86,9 @@ func (p *process) watch(j *job) {
 	end, err := p.wait()
 	p.timer.Stop()
 	j.mu.Lock()
+	if fault.CodeOf(err) == fault.SandboxLost {
+		j.lose()
+	}
 	if err != nil {
 		// A limit, a cancel or a lost PID 1 takes the whole box; the next Start builds a new one.
 		if derr := j.drop(context.Background()); derr != nil {
