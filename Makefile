@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help setup build demo demo-negative test check race sandbox selftest bench fuzz clean
+.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest bench fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -15,11 +15,14 @@ setup: ## check tools, fetch what the module needs (works offline once fetched)
 build: setup ## the product binaries, statically linked
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/agent-mcp
 
-demo: build ## the newcomer's run; OLLAMA=URL MODEL=name uses a real model
-	@scripts/demo $(if $(OLLAMA),-ollama '$(OLLAMA)' -model '$(MODEL)')
+demo: model-given build ## the newcomer's run; OLLAMA=URL MODEL=name: a real model; CGROUP=dir: limits as an ordinary user
+	@scripts/demo $(if $(OLLAMA),-ollama '$(OLLAMA)' -model '$(MODEL)') $(if $(CGROUP),-cgroup '$(CGROUP)')
+
+model-given:
+	@$(if $(OLLAMA),$(if $(MODEL),,echo "make demo OLLAMA=URL also needs MODEL=name" >&2; exit 2))
 
 demo-negative: build ## six lying models, each must end failed
-	@scripts/demo -negative
+	@scripts/demo -negative $(if $(CGROUP),-cgroup '$(CGROUP)')
 
 test: setup check race sandbox ## everything that must pass before a change lands
 	@echo "make test: all passed"
@@ -38,7 +41,7 @@ sandbox: ## what makes real sandboxes, through the product binary
 	CGO_ENABLED=0 go test -count=1 $(SANDBOX_PKGS)
 
 selftest: ## the security matrix of this machine
-	CGO_ENABLED=0 go run ./cmd/sandbox-selftest
+	CGO_ENABLED=0 go run ./cmd/sandbox-selftest $(if $(CGROUP),-cgroup '$(CGROUP)')
 
 bench: build ## ratios against plain processes, bubblewrap, a bare HTTP client and a bare SDK server
 	@CGO_ENABLED=0 go run ./test/bench
@@ -47,4 +50,4 @@ fuzz: ## every decoder for a short while each (FUZZTIME=30s)
 	@scripts/fuzz
 
 clean:
-	rm -rf $(BIN)
+	rm -f $(BIN)/agent-mcp

@@ -24,6 +24,7 @@ type options struct {
 	endpoint string
 	model    string
 	evidence string
+	cgroup   string
 	negative bool
 }
 
@@ -33,6 +34,7 @@ func main() {
 	flag.StringVar(&o.endpoint, "ollama", "", "URL of a real Ollama (default: a scripted model)")
 	flag.StringVar(&o.model, "model", "", "model name, with -ollama")
 	flag.StringVar(&o.evidence, "evidence", "", "file that receives the evidence directories, one a line (required)")
+	flag.StringVar(&o.cgroup, "cgroup", "", "control group directory of this user (default: found by the server)")
 	flag.BoolVar(&o.negative, "negative", false, "run the lying models")
 	flag.Parse()
 	if flag.NArg() > 0 || o.evidence == "" || (o.endpoint == "") != (o.model == "") || o.negative && o.endpoint != "" {

@@ -48,7 +48,7 @@ func (p play) perform(ctx context.Context, o options, program, goroot string) (s
 		model = "scripted:latest"
 		endpoint = "http://127.0.0.1:0" // replaced below
 	}
-	if s, err = newScene(p.name, program, endpoint, model, goroot); err != nil {
+	if s, err = newScene(p.name, program, endpoint, model, goroot, o.cgroup); err != nil {
 		l.stop()
 		return nil, err
 	}

@@ -23,17 +23,18 @@ var fixture embed.FS
 type scene struct {
 	dir    string
 	config string
+	cgroup string // sandbox.resources.cgroup
 	env    []string
 	run    evidence.Run
 }
 
 // newScene makes the stage. endpoint and model name the model server; goroot is the toolchain that the job may use.
-func newScene(name, program, endpoint, model, goroot string) (*scene, error) {
+func newScene(name, program, endpoint, model, goroot, cgroup string) (*scene, error) {
 	dir, err := os.MkdirTemp("/var/tmp", "sekisho-demo-")
 	if err != nil {
 		return nil, err
 	}
-	s := &scene{dir: dir, config: filepath.Join(dir, "config", "agent.yaml")}
+	s := &scene{dir: dir, cgroup: cgroup, config: filepath.Join(dir, "config", "agent.yaml")}
 	s.run = evidence.Run{
 		Name:      name,
 		Program:   program,
@@ -100,9 +101,17 @@ sandbox:
     access: none
   resources:
     profile: extended
+    cgroup: %q
 localization:
   directory: %q
-`, endpoint, model, s.run.Workspace, filepath.Join(goroot, "bin", "go"), goroot, s.localesDir())
+`, endpoint, model, s.run.Workspace, filepath.Join(goroot, "bin", "go"), goroot, s.cgroupSetting(), s.localesDir())
+}
+
+func (s *scene) cgroupSetting() string {
+	if s.cgroup == "" {
+		return "auto"
+	}
+	return s.cgroup
 }
 
 // localesDir is the shipped texts' directory: bin/ is beside config/ in a checkout.
