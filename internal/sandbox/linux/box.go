@@ -58,8 +58,9 @@ func (x *box) serve(notify *os.File, limit int) {
 		limit = 16
 	}
 	x.owned.Go(func() {
-		// Its error is no loss of safety: without it every later fork fails, and a run notices.
-		_ = filter.ServeForks(ctx, notify, count, limit, x.exceeded)
+		if err := filter.ServeForks(ctx, notify, count, limit, x.exceeded); err != nil && ctx.Err() == nil {
+			x.proc.Kill() // nobody counts any more, so nothing may run: the run ends as sandbox.lost
+		}
 	})
 }
 
