@@ -148,7 +148,8 @@ type OllamaOptions struct {
 	UseMmap          *bool    `json:"use_mmap,omitempty"`
 }
 
-// TaskStatus is the snapshot behind agent_status (A-MCP-03). Texts are localized and not yet escaped.
+// TaskStatus is the snapshot behind agent_status (A-MCP-03). Texts are localized: values inside them are escaped,
+// but they may be longer than a line, and Result is the model's text as it is.
 type TaskStatus struct {
 	TaskID             string
 	SessionID          string

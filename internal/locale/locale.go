@@ -3,13 +3,15 @@
 //
 // The English texts that are compiled in are the baseline. A language file may leave keys out (the baseline's text is used)
 // but may neither add keys nor use other placeholders: either is a mistake that would show only in a rare message.
-// Values that are put into a text pass through visible.Escape, because most of them come from outside.
+// Values that are put into a text pass through visible.Escape, because most of them come from outside. This is the one place
+// that escapes them: who shows a text on one line uses visible.Clip, which leaves these escapes as they are.
 package locale
 
 import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/visible"
@@ -61,6 +63,30 @@ func (c *Catalogue) Has(key string) bool {
 // Error returns what happened and what to do about it.
 func (c *Catalogue) Error(e *fault.Error) (sentence, remedy string) {
 	return c.Text(e.SentenceKey(), e.Args), c.Text(e.RemedyKey(), e.Args)
+}
+
+// sentenceEnds are the characters after which a text needs no other end.
+const sentenceEnds = ".!?:;…。！？：；"
+
+// Join puts sentences one after the other as the language does: each but the last ends, with a full stop if it has no end
+// of its own, and what stands between two of them is the language's too. Empty ones are left out.
+func (c *Catalogue) Join(sentences ...string) string {
+	out := ""
+	for _, s := range sentences {
+		s = strings.TrimSpace(s)
+		switch {
+		case s == "":
+			continue
+		case out != "":
+			// A closing quote or bracket may follow the end.
+			if last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(out, `"')]}」』）`)); !strings.ContainsRune(sentenceEnds, last) {
+				out += c.Text("sentence.end", nil)
+			}
+			out += c.Text("sentence.separator", nil)
+		}
+		out += s
+	}
+	return out
 }
 
 // fill replaces each {name} once, from left to right; a value is never scanned for placeholders again.

@@ -111,6 +111,37 @@ func TestShippedLanguagesAreComplete(t *testing.T) {
 	}
 }
 
+// proves A-LOC-01
+func TestJoinEndsSentences(t *testing.T) {
+	english, err := Parse(shipped.English())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		lang string
+		in   []string
+		want string
+	}{
+		{"en", []string{"It failed: connection refused", "Check the server."}, "It failed: connection refused. Check the server."},
+		{"en", []string{"It failed.", "", " Run: x y "}, "It failed. Run: x y"},
+		{"en", []string{"Step 1:", "do it", "again!", "end"}, "Step 1: do it. again! end"},
+		{"en", []string{`It said "no."`, "Ask"}, `It said "no." Ask`},
+		{"en", []string{"only"}, "only"},
+		{"en", nil, ""},
+		{"ja", []string{"接続できません: connection refused", "確認してください。"}, "接続できません: connection refused。確認してください。"},
+		{"ja", []string{"失敗しました。", "手順：", "続き"}, "失敗しました。手順：続き"},
+		{"ja", []string{"「だめです。」", "次"}, "「だめです。」次"},
+	} {
+		c, _, err := Load(shipped.Locales(), english, tt.lang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Join(tt.in...); got != tt.want {
+			t.Errorf("%s: Join(%q) = %q, want %q", tt.lang, tt.in, got, tt.want)
+		}
+	}
+}
+
 // proves A-ERR-01
 func TestErrorHasSentenceAndRemedy(t *testing.T) {
 	english, err := Parse(shipped.English())

@@ -32,7 +32,20 @@ func Escape(s string) string {
 
 // Line is Escape, cut to at most limit bytes at a character boundary; a cut text ends with Ellipsis. An escape is
 // never cut in half. A limit below len(Ellipsis) yields "" for a text that does not fit.
-func Line(s string, limit int) string {
+func Line(s string, limit int) string { return line(s, limit, escapeRune) }
+
+// Clip is Line for a text whose outside parts are escaped already, such as one of locale: a backslash stays as it is, all
+// that Line escapes otherwise is escaped still.
+func Clip(s string, limit int) string {
+	return line(s, limit, func(r rune, n int, first byte) string {
+		if r == '\\' {
+			return `\`
+		}
+		return escapeRune(r, n, first)
+	})
+}
+
+func line(s string, limit int, escapeRune func(r rune, n int, first byte) string) string {
 	if len(s) <= limit && plain(s) {
 		return s
 	}

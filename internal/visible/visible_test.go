@@ -39,6 +39,12 @@ func TestLineCutsAtWholeEscapes(t *testing.T) {
 	}
 }
 
+func TestClipLeavesEscapesAsTheyAre(t *testing.T) {
+	if got, want := Clip(Escape("C:\\x\ny")+"\n\u202e", 100), `C:\\x\ny\n\u{202e}`; got != want {
+		t.Errorf("Clip = %q, want %q", got, want)
+	}
+}
+
 func FuzzLine(f *testing.F) {
 	f.Add("a\u202e\n", 4)
 	f.Fuzz(func(t *testing.T, s string, limit int) {
@@ -48,6 +54,9 @@ func FuzzLine(f *testing.F) {
 		got := Line(s, limit)
 		if len(got) > limit || !utf8.ValidString(got) || strings.ContainsAny(got, "\n\r\t\x1b\u202e") {
 			t.Errorf("Line(%q, %d) = %q", s, limit, got)
+		}
+		if got := Clip(s, limit); len(got) > limit || !utf8.ValidString(got) || strings.ContainsAny(got, "\n\r\t\x1b\u202e") {
+			t.Errorf("Clip(%q, %d) = %q", s, limit, got)
 		}
 	})
 }

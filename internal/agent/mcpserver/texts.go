@@ -20,7 +20,8 @@ type Texts interface {
 	Error(e *fault.Error) (sentence, remedy string)
 }
 
-// lines builds the text of a tool result: one line a field, which no value can break out of.
+// lines builds the text of a tool result: one line a field, which no value can break out of. Values come as localized texts,
+// in which what came from outside is escaped once already.
 type lines struct{ b strings.Builder }
 
 func (l *lines) add(name, value string) {
@@ -28,7 +29,7 @@ func (l *lines) add(name, value string) {
 	l.b.WriteString(":")
 	if value != "" {
 		l.b.WriteString(" ")
-		l.b.WriteString(visible.Line(value, lineLimit-len(name)-2))
+		l.b.WriteString(visible.Clip(value, lineLimit-len(name)-2))
 	}
 	l.b.WriteString("\n")
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"sekisho/internal/agent"
+	"sekisho/internal/agent/config"
+	"sekisho/internal/fault"
 )
 
 // proves A-MCP-03
@@ -48,5 +50,15 @@ func TestNoValueForgesAnotherField(t *testing.T) {
 	}
 	if strings.Contains(got, "must not show") || rows[2] != "status: failed" || rows[4][:14] != "current_task: " {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+// proves A-MCP-03, A-LOC-01
+func TestAValueIsEscapedOnce(t *testing.T) {
+	texts := config.CompiledIn("en")
+	sentence, remedy := texts.Error(fault.New(fault.StateUnusable, fault.Variant("audit"), fault.Target("C:\\logs\nx"), fault.Arg("reason", "a\\b")))
+	got := statusText(agent.TaskStatus{TaskID: "T", Status: agent.Failed, LastError: texts.Join(sentence, remedy)})
+	if want := `C:\\logs\nx`; !strings.Contains(got, want) || strings.Contains(got, `\\\`) || !strings.Contains(got, `a\\b. Make room`) {
+		t.Errorf("got\n%s\nwant %s once escaped", got, want)
 	}
 }

@@ -23,8 +23,8 @@ func (x *run) publish() {
 	st.CurrentTask = ""
 	for i, t := range x.graph.Tasks() {
 		if t.State == agent.Running {
-			st.CurrentTask = x.deps.Texts.Text("message.step", map[string]string{"number": strconv.Itoa(i + 1), "total": strconv.Itoa(st.TotalTasks)}) +
-				" " + x.userText(x.task, t.Description)
+			st.CurrentTask = x.deps.Texts.Text("message.step", map[string]string{
+				"number": strconv.Itoa(i + 1), "total": strconv.Itoa(st.TotalTasks), "description": x.userText(x.task, t.Description)})
 		}
 	}
 }

@@ -42,6 +42,7 @@ type Auditor interface {
 type Texts interface {
 	Text(key string, args map[string]string) string
 	Error(*fault.Error) (sentence, remedy string)
+	Join(sentences ...string) string
 	Name() string
 }
 

@@ -68,10 +68,7 @@ func (r *Runtime) ended(e *fault.Error) *ending {
 
 func (r *Runtime) localized(e *fault.Error) string {
 	sentence, remedy := r.deps.Texts.Error(e)
-	if remedy == "" {
-		return sentence
-	}
-	return sentence + " " + remedy
+	return r.deps.Texts.Join(sentence, remedy)
 }
 
 // finish makes t terminal. The caller holds mu and comes exactly once.

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"strings"
 	"unicode/utf8"
 
 	"sekisho/internal/agent"
@@ -106,7 +105,7 @@ func (d *Dispatcher) result(ctx context.Context, call agent.ToolCall, o outcome)
 		r.Fatal, r.RetryAllowed = e, false
 	}
 	sentence, remedy := d.deps.Texts.Error(e)
-	r.UserText = strings.TrimSpace(sentence + " " + remedy)
+	r.UserText = d.deps.Texts.Join(sentence, remedy)
 	say := o.say
 	if say == "" {
 		say = explain(e)

@@ -34,6 +34,7 @@ type Limits struct {
 type Texts interface {
 	Text(key string, args map[string]string) string
 	Error(e *fault.Error) (sentence, remedy string)
+	Join(sentences ...string) string
 }
 
 // Auditor writes one audit line before the effect that it announces; *audit.Writer implements it.
