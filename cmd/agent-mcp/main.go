@@ -110,7 +110,7 @@ func processOptions(args []string) (lifecycle.Options, error) {
 	if err != nil {
 		return lifecycle.Options{}, fmt.Errorf("finding this program's own file: %w", err)
 	}
-	o := lifecycle.Options{Executable: executable, Version: version, Env: os.Getenv, Files: fileop.OS(), Stdin: os.Stdin, Stderr: os.Stderr}
+	o := lifecycle.Options{Executable: executable, Program: invoked(os.Args[0], executable), Version: version, Env: os.Getenv, Files: fileop.OS(), Stdin: os.Stdin, Stderr: os.Stderr}
 	if len(args) > 0 {
 		o.Config = args[0]
 	}

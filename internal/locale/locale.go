@@ -71,6 +71,9 @@ const sentenceEnds = ".!?:;…。！？：；"
 // Join puts sentences one after the other as the language does: each but the last ends, with a full stop if it has no end
 // of its own, and what stands between two of them is the language's too. Empty ones are left out.
 func (c *Catalogue) Join(sentences ...string) string {
+	// A full stop, and what follows it before the next sentence.
+	between := c.Text("sentence.between", nil)
+	_, stop := utf8.DecodeRuneInString(between)
 	out := ""
 	for _, s := range sentences {
 		s = strings.TrimSpace(s)
@@ -80,9 +83,9 @@ func (c *Catalogue) Join(sentences ...string) string {
 		case out != "":
 			// A closing quote or bracket may follow the end.
 			if last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(out, `"')]}」』）`)); !strings.ContainsRune(sentenceEnds, last) {
-				out += c.Text("sentence.end", nil)
+				out += between[:stop]
 			}
-			out += c.Text("sentence.separator", nil)
+			out += between[stop:]
 		}
 		out += s
 	}

@@ -47,7 +47,7 @@ func Apply(ctx context.Context, l *Loaded, r *Resolved, store *Store, ui UI) err
 		return nil
 	}
 	if !ui.Yes {
-		if err := confirm(ui, l.Locale, path); err != nil {
+		if err := confirm(ui, l.Locale, l.Places); err != nil {
 			return err
 		}
 	}
@@ -61,8 +61,9 @@ func Apply(ctx context.Context, l *Loaded, r *Resolved, store *Store, ui UI) err
 	return err
 }
 
-func confirm(ui UI, c *locale.Catalogue, path string) error {
-	command := fault.Arg("command", applyCommand(path))
+func confirm(ui UI, c *locale.Catalogue, places Places) error {
+	path := places.Config
+	command := fault.Arg("command", places.command("apply", path))
 	if !ui.Terminal {
 		return fault.New(fault.ConfigurationAbsent, fault.Variant("unconfirmed"), fault.Target(path), command)
 	}
@@ -122,8 +123,8 @@ func writeChanges(w io.Writer, l *Loaded, r *Resolved, changes []Change, first b
 		if len(r.Snapshot.Workspaces) > 0 {
 			b.WriteString(c.Text("apply.profile."+r.Snapshot.Profile, nil) + "\n")
 		}
-		if len(changes) == 1 && changes[0].Key == fingerprintKey {
-			b.WriteString(c.Text("apply.fingerprint", nil) + "\n")
+		if first {
+			b.WriteString(c.Text("apply.first.rest", nil) + "\n")
 		}
 		b.WriteString("\n")
 	}

@@ -153,7 +153,13 @@ func TestStartRefusesEveryDifference(t *testing.T) {
 	}{
 		{"nothing", func(w *world) {}, ""},
 		{"a comment", func(w *world) { w.edit("sandbox:", "# note\nsandbox:") }, ""},
-		{"a value outside the sandbox", func(w *world) { w.edit("sandbox:", "planner: {max_tasks: 9}\nsandbox:") }, "~ yaml.fingerprint: "},
+		{"a value outside the sandbox", func(w *world) { w.edit("sandbox:", "planner: {max_tasks: 9}\nsandbox:") }, "~ planner.max_tasks: 32 → 9"},
+		{"the model's server", func(w *world) {
+			put(w.t, w.path("conf/"+OverlayName), "ollama: {endpoint: 'http://127.0.0.1:1', model: other}\nlogging: {level: debug}\n")
+		}, "~ logging.level: info → debug; ~ ollama.endpoint: http://localhost:11434 → http://127.0.0.1:1; ~ ollama.model: deepseek-v4-flash:cloud → other"},
+		{"the order of a list", func(w *world) {
+			w.edit("{alias: tool, path: ../rt/bin/tool, runtime_root: ../rt}\n      - {alias: Shell, path: ../sh-link}", "{alias: Shell, path: ../sh-link}\n      - {alias: tool, path: ../rt/bin/tool, runtime_root: ../rt}")
+		}, "~ sandbox.execution.entries[0].alias: tool → Shell"},
 		{"profile", func(w *world) { w.edit("sandbox:\n", "sandbox:\n  profile: readonly\n") }, "~ sandbox.profile: development → readonly"},
 		{"the program's bytes", func(w *world) { put(w.t, w.path("rt/bin/tool"), "program two") },
 			"~ sandbox.execution.entries.tool.sha256: " + hashOf("program one") + " → " + hashOf("program two")},
@@ -199,7 +205,10 @@ func TestStartRefusesEveryDifference(t *testing.T) {
 			if want := strings.ReplaceAll(tt.want, "DIR", w.path("")); !strings.Contains(f.Args["differences"], want) {
 				t.Errorf("differences %q lack %q", f.Args["differences"], want)
 			}
-			if got, want := f.Args["command"], "agent-mcp apply "+w.places.Config; got != want {
+			if strings.Contains(f.Args["differences"], fingerprintKey) {
+				t.Errorf("differences %q name the fingerprint, which says nothing", f.Args["differences"])
+			}
+			if got, want := f.Args["command"], "/opt/agent-mcp apply "+w.places.Config; got != want {
 				t.Errorf("command %q, want %q", got, want)
 			}
 			if !bytes.Equal(before, w.stored()) {

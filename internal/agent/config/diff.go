@@ -1,14 +1,14 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"sekisho/internal/sandbox"
+	shipped "sekisho/config"
+	"sekisho/internal/yamltree"
 )
 
 // ChangeKind tells how a fact differs.
@@ -32,58 +32,134 @@ type Change struct {
 	Old, New string
 }
 
-// fact is one comparable statement of a snapshot. Two facts with one id are the same statement; their values are compared.
-type fact struct {
-	id, key, value string
-	// detail belongs to another fact and says nothing new when that one is added or removed.
-	detail bool
+// against names the default that a value replaces, or that replaces it.
+func (c Change) against(usual map[string]string) Change {
+	v, ok := usual[c.Key]
+	switch {
+	case !ok:
+	case c.Kind == Added && v != c.New:
+		return Change{Changed, c.Key, v, c.New}
+	case c.Kind == Removed && v != c.Old:
+		return Change{Changed, c.Key, c.Old, v}
+	}
+	return c
 }
 
-// fingerprintKey marks the change of values that the snapshot holds only as a hash.
+// fingerprintKey stands for the merged files as a whole. It is shown only when no value tells the difference.
 const fingerprintKey = "yaml.fingerprint"
 
 // Diff lists every difference, in the order of the snapshot's facts; none means that the snapshots are equal.
 func Diff(old, new Snapshot) []Change { return diffFacts(old.facts(), new.facts()) }
 
-// diffFirst lists everything in s as added.
-func diffFirst(s Snapshot) []Change { return diffFacts(nil, s.facts()) }
-
-func diffFacts(before, after []fact) []Change {
-	before, after = numbered(before), numbered(after)
-	index := map[string]fact{}
-	for _, f := range before {
-		index[f.id] = f
+// diffFirst lists everything in s as added: every permission, the model with its server, and every other value that is not
+// the shipped one.
+func diffFirst(s Snapshot) []Change {
+	usual := shippedValues()
+	values := maps.Clone(s.Values)
+	for key, v := range usual {
+		always := key == "ollama.endpoint" || key == "ollama.model"
+		if _, set := values[key]; always && !set {
+			values[key] = v
+		} else if !always && values[key] == v {
+			delete(values, key)
+		}
 	}
+	for key := range values {
+		if slices.ContainsFunc(resolvedKeys, func(p string) bool { return below(p, key) }) {
+			delete(values, key) // another statement tells it
+		}
+	}
+	s.Values = values
 	var changes []Change
-	for _, f := range after {
-		o, ok := index[f.id]
-		switch {
-		case !ok && f.detail:
-		case !ok:
-			changes = append(changes, Change{Added, f.key, "", f.value})
-		case o.value != f.value:
-			changes = append(changes, Change{Changed, f.key, o.value, f.value})
-		}
-		delete(index, f.id)
-	}
-	for _, f := range before {
-		if _, left := index[f.id]; left && !f.detail {
-			changes = append(changes, Change{Removed, f.key, f.value, ""})
+	for _, f := range s.facts() {
+		if f.of == "" {
+			changes = append(changes, Change{Added, f.key, "", f.shown()})
 		}
 	}
-	slices.SortStableFunc(changes, func(a, b Change) int { return order(a.Key) - order(b.Key) })
+	slices.SortStableFunc(changes, byOrder)
 	return changes
 }
 
-// numbered makes the ids of repeated statements differ, such as of a workspace that is listed twice.
-func numbered(fs []fact) []fact {
-	seen := map[string]int{}
-	for i, f := range fs {
-		seen[f.id]++
-		fs[i].id = fmt.Sprint(f.id, "\x00", seen[f.id])
+// shippedValues are the values of the shipped configuration, which are the defaults too.
+func shippedValues() map[string]string {
+	tree, problems := yamltree.Parse("agent.yaml", shipped.AgentYAML())
+	if len(problems) > 0 { // cannot happen: a test reads the same bytes
+		panic("config: the shipped configuration cannot be read")
 	}
-	return fs
+	return tree.Flat()
 }
+
+func diffFacts(before, after []fact) []Change {
+	before, after = numbered(before), numbered(after)
+	was, is := byID(before), byID(after)
+	var changes, asWritten []Change
+	add := func(f fact, c Change) {
+		if f.written {
+			asWritten = append(asWritten, c)
+		} else if f.id != numberedID("fingerprint", 1) || len(asWritten) == 0 {
+			changes = append(changes, c)
+		}
+	}
+	for _, f := range before {
+		if _, kept := is[f.id]; !kept && !f.silent(was, is) {
+			add(f, Change{Removed, f.key, f.shown(), ""})
+		}
+	}
+	for _, f := range after {
+		switch o, had := was[f.id]; {
+		case had && o.value != f.value:
+			add(f, Change{Changed, f.key, o.value, f.value})
+		case !had && !f.silent(is, was):
+			add(f, Change{Added, f.key, "", f.shown()})
+		}
+	}
+	resolved := slices.Clone(changes)
+	usual := shippedValues()
+	for _, c := range asWritten {
+		if !told(resolved, c.Key) {
+			changes = append(changes, c.against(usual))
+		}
+	}
+	slices.SortStableFunc(changes, byOrder)
+	return changes
+}
+
+// told reports whether a difference of what is resolved already tells that the written value of key differs.
+func told(changes []Change, key string) bool {
+	return slices.ContainsFunc(changes, func(c Change) bool {
+		for _, p := range resolvedKeys {
+			if below(p, key) && below(p, c.Key) && (c.Key == key || declarationKey().MatchString(key)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// resolvedKeys are the parts of agent.yaml that a snapshot holds resolved, so that not only their text is compared.
+var resolvedKeys = []string{"schema_version", "sandbox.profile", "sandbox.workspaces", "sandbox.mounts", "sandbox.execution.entries", "sandbox.network",
+	"sandbox.resources", "sandbox.environment"}
+
+// declarationKey matches the written values that the statements about workspaces, mounts and entries repeat in full.
+var declarationKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^sandbox\.(workspaces|mounts|execution\.entries)(\[[0-9]+\](\.(path|access|alias|runtime_root))?)?$`)
+})
+
+// below reports whether key is part or lies below it.
+func below(part, key string) bool {
+	rest, ok := strings.CutPrefix(key, part)
+	return ok && (rest == "" || strings.IndexByte(".[ ", rest[0]) >= 0)
+}
+
+func byID(fs []fact) map[string]fact {
+	m := make(map[string]fact, len(fs))
+	for _, f := range fs {
+		m[f.id] = f
+	}
+	return m
+}
+
+func byOrder(a, b Change) int { return order(a.Key) - order(b.Key) }
 
 // order keeps removed lines beside added ones of the same part.
 func order(key string) int {
@@ -94,85 +170,6 @@ func order(key string) int {
 		}
 	}
 	return 100
-}
-
-func (s Snapshot) facts() []fact {
-	fs := []fact{
-		{id: "schema", key: "schema_version", value: fmt.Sprint(s.SchemaVersion), detail: true},
-		{id: "profile", key: "sandbox.profile", value: s.Profile},
-	}
-	for _, w := range s.Workspaces {
-		fs = append(fs, w.facts("sandbox.workspaces", "")...)
-	}
-	for _, m := range s.Mounts {
-		fs = append(fs, m.facts("sandbox.mounts", m.Access+" ")...)
-	}
-	for _, e := range s.Entries {
-		fs = append(fs, e.facts()...)
-	}
-	fs = append(fs, networkFacts(s.Network)...)
-	fs = append(fs,
-		fact{id: "resources", key: "sandbox.resources.profile", value: s.Resources.Profile},
-		fact{id: "memory", key: "sandbox.resources.memory_mb", value: fmt.Sprint(s.Resources.MemoryMB)},
-		fact{id: "processes", key: "sandbox.resources.process_limit", value: fmt.Sprint(s.Resources.ProcessLimit)},
-		fact{id: "timeout", key: "sandbox.resources.execution_timeout_seconds", value: fmt.Sprint(s.Resources.TimeoutSeconds)},
-		fact{id: "cgroup", key: "sandbox.resources.cgroup", value: s.Resources.Cgroup})
-	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
-		fs = append(fs, fact{id: "env\x00" + name, key: "sandbox.environment." + name, value: s.Environment[name]})
-	}
-	return append(fs, fact{id: "fingerprint", key: fingerprintKey, value: s.Fingerprint})
-}
-
-func (r Resolution) facts(key, access string) []fact {
-	id := key + "\x00" + r.Logical
-	return []fact{
-		{id: id, key: key, value: access + r.shown()},
-		{id: id + "\x00id", key: key + " (device:inode)", value: r.object(), detail: true},
-	}
-}
-
-// shown is the resolved path, with what was written when that is something else.
-func (r Resolution) shown() string { return written(r.Logical, r.Resolved) }
-
-func written(logical, resolved string) string {
-	if logical == resolved {
-		return resolved
-	}
-	return resolved + " (" + logical + ")"
-}
-
-// object tells one directory from another that took its place.
-func (r Resolution) object() string {
-	return fmt.Sprintf("%s %d:%d %s", r.Resolved, r.ID.Dev, r.ID.Ino, r.Filesystem)
-}
-
-func (e EntryResolution) facts() []fact {
-	key := "sandbox.execution.entries." + e.Alias
-	id := "entry\x00" + strings.ToLower(e.Alias) + "\x00"
-	fs := []fact{
-		{id: id + "path", key: key, value: written(e.Logical, e.Resolved)},
-		{id: id + "class", key: key + ".class", value: string(e.Class)},
-		{id: id + "sha256", key: key + ".sha256", value: e.SHA256},
-		{id: id + "alias", key: key + ".alias", value: e.Alias, detail: true},
-		{id: id + "kind", key: key + " (script, filesystem)", value: fmt.Sprint(e.Script, " ", e.Filesystem), detail: true},
-	}
-	if e.RuntimeRoot != nil {
-		fs = append(fs, fact{id: id + "runtime", key: key + ".runtime_root", value: e.RuntimeRoot.shown()},
-			fact{id: id + "runtime\x00id", key: key + ".runtime_root (device:inode)", detail: true,
-				value: e.RuntimeRoot.object()})
-	}
-	return fs
-}
-
-func networkFacts(n sandbox.NetworkPolicy) []fact {
-	fs := []fact{{id: "access", key: "sandbox.network.access", value: n.Access}}
-	for _, p := range n.Local {
-		fs = append(fs, fact{id: fmt.Sprint("local\x00", p), key: "sandbox.network.local_endpoints", value: fmt.Sprint(p)})
-	}
-	for _, e := range n.Restricted {
-		fs = append(fs, fact{id: "restricted\x00" + e.Host, key: "sandbox.network.restricted_endpoints", value: fmt.Sprint(e.Host, " ", e.Ports)})
-	}
-	return fs
 }
 
 // inline puts changes on one line, for the sentence of a fault.
@@ -193,10 +190,10 @@ func inline(changes []Change) string {
 
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
 
-// shellQuote quotes a word for a POSIX shell when it needs that.
+// shellQuote quotes a word for a POSIX shell when it needs that, without a backslash, which would be shown doubled.
 func shellQuote(s string) string {
 	if plainWord().MatchString(s) {
 		return s
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'"
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -24,12 +25,22 @@ type Places struct {
 	Config     string // the base file
 	Executable string // the running program; built-in defaults lie beside it
 	StateRoot  string
+	// Program is how a person starts this program: its absolute path as it was invoked. "" means Executable.
+	Program string
+	// BuiltIn tells that no configuration was named, so that Config is the one beside the executable.
+	BuiltIn bool
+}
+
+// command is a line that a person can copy into a shell.
+func (p Places) command(name, config string) string {
+	return shellQuote(cmp.Or(p.Program, p.Executable)) + " " + name + " " + shellQuote(config)
 }
 
 // Locate finds the places. Arg is the command line's configuration file, or "" for the built-in config/agent.yaml beside
 // the executable. Only arg is taken against the working directory: it was typed there.
 func Locate(arg, executable, stateRoot string) (Places, error) {
-	if arg == "" {
+	builtIn := arg == ""
+	if builtIn {
 		arg = filepath.Join(filepath.Dir(executable), "config", "agent.yaml")
 	}
 	abs, err := filepath.Abs(arg)
@@ -39,7 +50,7 @@ func Locate(arg, executable, stateRoot string) (Places, error) {
 	if err != nil {
 		return Places{}, fmt.Errorf("locating the configuration: %w", err)
 	}
-	return Places{Config: abs, Executable: executable, StateRoot: stateRoot}, nil
+	return Places{Config: abs, Executable: executable, StateRoot: stateRoot, BuiltIn: builtIn}, nil
 }
 
 // Loaded is a configuration that was read. Config is valid only when Load reported no errors.

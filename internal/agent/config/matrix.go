@@ -15,22 +15,29 @@ import (
 func (v *view) roots() {
 	var rows [][]string
 	old := map[string]sandbox.Root{}
+	declared := func(p *sandbox.EffectivePolicy, path string) string {
+		shown := visible.Escape(path)
+		for _, s := range p.DeclaredAs(path) {
+			shown += "  " + v.text("show.declared_as", "path", visible.Escape(s))
+		}
+		return shown
+	}
 	if v.appliedPolicy != nil {
 		for _, r := range v.appliedPolicy.Roots {
 			old[r.Path] = r
 		}
 	}
-	row := func(mark string, r sandbox.Root) []string {
+	row := func(mark string, r sandbox.Root, p *sandbox.EffectivePolicy) []string {
 		origins := make([]string, 0, len(r.Origins))
 		for _, o := range r.Origins {
 			origins = append(origins, string(o))
 		}
-		return []string{mark, v.rights(r.Rights), strings.Join(origins, ", "), visible.Escape(r.Path)}
+		return []string{mark, v.rights(r.Rights), strings.Join(origins, ", "), declared(p, r.Path)}
 	}
 	if v.valid {
 		for _, r := range v.now.Policy.Roots {
 			o, has := old[r.Path]
-			rows = append(rows, row(v.mark(has, sameRoot(o, r)), r))
+			rows = append(rows, row(v.mark(has, sameRoot(o, r)), r, &v.now.Policy))
 			delete(old, r.Path)
 		}
 	}
@@ -39,7 +46,7 @@ func (v *view) roots() {
 		if !v.valid { // not removed: the configuration just cannot be compiled
 			mark = v.text("show.applied.yes")
 		}
-		rows = append(rows, row(mark, old[path]))
+		rows = append(rows, row(mark, old[path], v.appliedPolicy))
 	}
 	v.section("show.roots", []string{"show.column.applied", "show.column.rights", "show.column.origin", "show.column.path"}, rows)
 }

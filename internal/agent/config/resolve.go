@@ -40,7 +40,7 @@ type resolver struct {
 func Resolve(l *Loaded) (*Resolved, Problems) {
 	r := resolver{l: l, keys: map[policy.Section][]string{}}
 	c := l.Config.Sandbox
-	out := &Resolved{Snapshot: Snapshot{SchemaVersion: SnapshotSchema, ConfigPath: l.Places.Config, Fingerprint: l.Fingerprint,
+	out := &Resolved{Snapshot: Snapshot{SchemaVersion: SnapshotSchema, ConfigPath: l.Places.Config, Fingerprint: l.Fingerprint, Values: l.tree.Flat(),
 		Profile: c.Profile, Network: c.Network, Environment: c.Environment}}
 	s := &out.Snapshot
 	for _, w := range c.Workspaces {
@@ -96,14 +96,22 @@ func (r *resolver) failErr(key, target string, err error) {
 
 func (r *resolver) directory(p Path) (Resolution, bool) {
 	root, err := resolve.Root(p.Abs)
-	if err == nil && !utf8.ValidString(root.Path) {
+	if err == nil && !(utf8.ValidString(root.Path) && utf8.ValidString(p.Abs)) {
 		err = errNotUTF8
 	}
 	if err != nil {
 		r.failErr(p.Key, p.Abs, err)
 		return Resolution{}, false
 	}
-	return Resolution{Logical: p.Logical, Resolved: root.Path, ID: root.ID, Filesystem: root.Filesystem}, true
+	return Resolution{Logical: p.Logical, Declared: spelling(p.Abs, root.Path), Resolved: root.Path, ID: root.ID, Filesystem: root.Filesystem}, true
+}
+
+// spelling is what a snapshot keeps of a declared path: nothing when it is the resolved one.
+func spelling(declared, resolved string) string {
+	if declared == resolved {
+		return ""
+	}
+	return declared
 }
 
 func (r *resolver) entry(e Entry) (EntryResolution, bool) {
@@ -116,13 +124,14 @@ func (r *resolver) entry(e Entry) (EntryResolution, bool) {
 		}
 	}
 	exe, err := resolve.Executable(e.Path.Abs)
-	if err == nil && !utf8.ValidString(exe.Path) {
+	if err == nil && !(utf8.ValidString(exe.Path) && utf8.ValidString(e.Path.Abs)) {
 		err = errNotUTF8
 	}
 	if err != nil {
 		r.failErr(e.Path.Key, e.Path.Abs, err)
 		return out, false
 	}
+	out.Declared = spelling(e.Path.Abs, exe.Path)
 	out.Resolved, out.SHA256, out.Script, out.Filesystem, out.id = exe.Path, exe.SHA256, exe.Script, exe.Filesystem, exe.ID
 	return out, runtimeOK
 }
@@ -226,7 +235,7 @@ func (s Snapshot) declared(osRuntime []policy.Directory) policy.SandboxPolicy {
 		d.Mounts = append(d.Mounts, policy.Mount{Directory: m.declared(), Access: m.Access})
 	}
 	for _, e := range s.Entries {
-		entry := policy.Entry{Alias: e.Alias, Declared: e.Logical, Path: e.Resolved, ID: e.id, SHA256: e.SHA256, Script: e.Script, Filesystem: e.Filesystem}
+		entry := policy.Entry{Alias: e.Alias, Declared: e.Declared, Path: e.Resolved, ID: e.id, SHA256: e.SHA256, Script: e.Script, Filesystem: e.Filesystem}
 		if e.RuntimeRoot != nil {
 			dir := e.RuntimeRoot.declared()
 			entry.RuntimeRoot = &dir
@@ -237,5 +246,5 @@ func (s Snapshot) declared(osRuntime []policy.Directory) policy.SandboxPolicy {
 }
 
 func (r Resolution) declared() policy.Directory {
-	return policy.Directory{Declared: r.Logical, Path: r.Resolved, ID: r.ID, Filesystem: r.Filesystem}
+	return policy.Directory{Declared: r.Declared, Path: r.Resolved, ID: r.ID, Filesystem: r.Filesystem}
 }

@@ -179,14 +179,14 @@ func TestLocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Places{Config: "/opt/agent/config/agent.yaml", Executable: "/opt/agent/agent-mcp", StateRoot: "/state"}, got); diff != "" {
+	if diff := cmp.Diff(Places{Config: "/opt/agent/config/agent.yaml", Executable: "/opt/agent/agent-mcp", StateRoot: "/state", BuiltIn: true}, got); diff != "" {
 		t.Error(diff)
 	}
 	wd, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err = Locate("a.yaml", "/opt/agent/agent-mcp", "/state"); err != nil || got.Config != filepath.Join(wd, "a.yaml") {
+	if got, err = Locate("a.yaml", "/opt/agent/agent-mcp", "/state"); err != nil || got.Config != filepath.Join(wd, "a.yaml") || got.BuiltIn {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err = Locate("/a\xff.yaml", "/opt/agent/agent-mcp", "/state"); err == nil {

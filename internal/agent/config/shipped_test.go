@@ -13,12 +13,13 @@ import (
 	"sekisho/internal/agent"
 	"sekisho/internal/fault"
 	"sekisho/internal/locale"
+	"sekisho/test/product"
 )
 
 // place writes agent.yaml (and an overlay when over is not "") into a fresh directory.
 func place(t *testing.T, base, over string) Places {
 	t.Helper()
-	dir := t.TempDir()
+	dir := product.Dir(t) // not in /tmp, where no root can be declared through a link
 	put(t, filepath.Join(dir, "conf", "agent.yaml"), base)
 	if over != "" {
 		put(t, filepath.Join(dir, "conf", OverlayName), over)

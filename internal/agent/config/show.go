@@ -101,7 +101,7 @@ func (v *view) head(readErr error) {
 	rows = append(rows, []string{v.text("show.profile"), v.l.Config.Sandbox.Profile}, []string{v.text("show.fingerprint"), v.l.Fingerprint},
 		[]string{v.text("show.state"), v.state(readErr)})
 	if v.valid && !corrupt(readErr) && (v.applied == nil || len(Diff(*v.applied, v.now.Snapshot)) > 0) {
-		rows = append(rows, []string{v.text("show.command"), visible.Escape(applyCommand(v.l.Places.Config))})
+		rows = append(rows, []string{v.text("show.command"), visible.Escape(v.l.Places.command("apply", v.l.Places.Config))})
 	}
 	v.b.WriteString(table("", rows))
 }

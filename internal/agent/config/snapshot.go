@@ -14,7 +14,7 @@ import (
 )
 
 // SnapshotSchema is the schema version of a Snapshot on disk.
-const SnapshotSchema = 1
+const SnapshotSchema = 2
 
 // maxSnapshotBytes bounds a snapshot file; a thousand entries stay far below it.
 const maxSnapshotBytes = 4 << 20
@@ -23,8 +23,11 @@ const maxSnapshotBytes = 4 << 20
 type Snapshot struct {
 	SchemaVersion int    `json:"schema_version"`
 	ConfigPath    string `json:"config_path"`
-	// Fingerprint covers every written value of the merged YAML, also those that the members below do not show.
-	Fingerprint string                 `json:"fingerprint"`
+	// Fingerprint covers every written value of the merged YAML.
+	Fingerprint string `json:"fingerprint"`
+	// Values are those values by key path, in the form of yamltree's Flat, so that a difference can be named. The YAML holds
+	// no secret: a header's value lies in a file of its own, and an address with a password is refused.
+	Values      map[string]string      `json:"values"`
 	Profile     string                 `json:"profile"`
 	Workspaces  []Resolution           `json:"workspaces"`
 	Mounts      []MountResolution      `json:"mounts"`
@@ -36,7 +39,9 @@ type Snapshot struct {
 
 // Resolution is one declared directory: as written, where it leads, which object that is, and on which kind of filesystem.
 type Resolution struct {
-	Logical    string         `json:"logical"`
+	Logical string `json:"logical"`
+	// Declared is the absolute path that Logical means, when links lead from it to Resolved; else "".
+	Declared   string         `json:"declared,omitempty"`
 	Resolved   string         `json:"resolved"`
 	ID         sandbox.FileID `json:"id"`
 	Filesystem string         `json:"filesystem"`
@@ -53,6 +58,7 @@ type EntryResolution struct {
 	Alias       string        `json:"alias"`
 	Class       sandbox.Class `json:"class"`
 	Logical     string        `json:"logical"`
+	Declared    string        `json:"declared,omitempty"` // as Resolution's
 	Resolved    string        `json:"resolved"`
 	SHA256      string        `json:"sha256"`
 	Script      bool          `json:"script"`
@@ -83,6 +89,8 @@ func (s Snapshot) wellFormed() error {
 		return errors.New("the configuration's path is not absolute")
 	case !isSHA256(s.Fingerprint):
 		return errors.New("the fingerprint is not a SHA-256")
+	case s.Values["schema_version"] == "":
+		return errors.New("the values of the files are missing")
 	case s.Profile != ProfileReadonly && s.Profile != ProfileDevelopment:
 		return fmt.Errorf("unknown profile %q", s.Profile)
 	}
@@ -129,6 +137,13 @@ func (r Resolution) wellFormed() error {
 	if r.Logical == "" || !cleanAbs(r.Resolved) {
 		return fmt.Errorf("resolved path %q is not absolute", r.Resolved)
 	}
+	return declaredWellFormed(r.Declared, r.Resolved)
+}
+
+func declaredWellFormed(declared, resolved string) error {
+	if declared != "" && (!cleanAbs(declared) || declared == resolved) {
+		return fmt.Errorf("declared path %q is not absolute or no other spelling", declared)
+	}
 	return nil
 }
 
@@ -143,9 +158,11 @@ func (e EntryResolution) wellFormed() error {
 	case !isSHA256(e.SHA256):
 		return errors.New("the hash is not a SHA-256")
 	case e.RuntimeRoot != nil:
-		return e.RuntimeRoot.wellFormed()
+		if err := e.RuntimeRoot.wellFormed(); err != nil {
+			return err
+		}
 	}
-	return nil
+	return declaredWellFormed(e.Declared, e.Resolved)
 }
 
 func cleanAbs(path string) bool { return filepath.IsAbs(path) && filepath.Clean(path) == path }

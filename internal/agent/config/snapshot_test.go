@@ -18,11 +18,13 @@ var ignoreID = cmpopts.IgnoreUnexported(EntryResolution{})
 
 func genSnapshot(t *rapid.T) Snapshot {
 	letter := rapid.SampledFrom([]string{"a", "b", "c"})
+	declared := rapid.SampledFrom([]string{"", "/l/a", "/l/b"})
 	dir := rapid.Custom(func(t *rapid.T) Resolution {
-		return Resolution{Logical: letter.Draw(t, "logical"), Resolved: "/" + letter.Draw(t, "resolved"),
+		return Resolution{Logical: letter.Draw(t, "logical"), Declared: declared.Draw(t, "declared"), Resolved: "/" + letter.Draw(t, "resolved"),
 			ID: sandbox.FileID{Dev: 1, Ino: rapid.Uint64Range(1<<53, 1<<53+3).Draw(t, "inode")}, Filesystem: "xfs"}
 	})
 	s := Snapshot{SchemaVersion: SnapshotSchema, ConfigPath: "/c", Fingerprint: hashOf(letter.Draw(t, "fingerprint")),
+		Values:     map[string]string{"schema_version": "2", "sandbox.workspaces": letter.Draw(t, "written"), "ollama.model": letter.Draw(t, "model")},
 		Profile:    rapid.SampledFrom([]string{ProfileReadonly, ProfileDevelopment}).Draw(t, "profile"),
 		Workspaces: rapid.SliceOfN(dir, 0, 3).Draw(t, "workspaces"),
 		Network:    sandbox.NetworkPolicy{Access: sandbox.NetworkNone},
@@ -32,7 +34,7 @@ func genSnapshot(t *rapid.T) Snapshot {
 		s.Mounts = append(s.Mounts, MountResolution{dir.Draw(t, "mount"), rapid.SampledFrom(mountAccesses).Draw(t, "access")})
 	}
 	for _, alias := range rapid.SliceOfNDistinct(letter, 0, 3, rapid.ID).Draw(t, "aliases") {
-		e := EntryResolution{Alias: alias, Class: sandbox.ClassEntry, Logical: letter.Draw(t, "logical"), Resolved: "/" + letter.Draw(t, "resolved"),
+		e := EntryResolution{Alias: alias, Class: sandbox.ClassEntry, Logical: letter.Draw(t, "logical"), Declared: declared.Draw(t, "declared"), Resolved: "/" + letter.Draw(t, "resolved"),
 			SHA256: hashOf(letter.Draw(t, "hash")), Script: rapid.Bool().Draw(t, "script"), Filesystem: "xfs"}
 		if rapid.Bool().Draw(t, "runtime") {
 			r := dir.Draw(t, "runtime root")
@@ -78,7 +80,7 @@ func TestSnapshotSurvivesTheDisk(t *testing.T) {
 }
 
 func FuzzDecodeSnapshot(f *testing.F) {
-	f.Add([]byte(`{"schema_version":1,"config_path":"/c","fingerprint":"` + hashOf("a") + `","profile":"readonly","workspaces":[],"mounts":[],"entries":[],` +
+	f.Add([]byte(`{"schema_version":2,"config_path":"/c","fingerprint":"` + hashOf("a") + `","values":{"schema_version":"2"},"profile":"readonly","workspaces":[],"mounts":[],"entries":[],` +
 		`"network":{"access":"none"},"resources":{"profile":"normal","memory_mb":1,"process_limit":1,"execution_timeout_seconds":1,"cgroup":"auto"},"environment":{}}`))
 	f.Add([]byte(`{}`))
 	f.Add([]byte(`[[[[`))
@@ -126,7 +128,7 @@ func TestTableAlignsWideCharacters(t *testing.T) {
 }
 
 func TestShellQuote(t *testing.T) {
-	for in, want := range map[string]string{"/a/b-c.yaml": "/a/b-c.yaml", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "": "''", "/日本": "'/日本'"} {
+	for in, want := range map[string]string{"/a/b-c.yaml": "/a/b-c.yaml", "/a b": "'/a b'", "/it's": `'/it'"'"'s'`, "": "''", "/日本": "'/日本'"} {
 		if got := shellQuote(in); got != want {
 			t.Errorf("shellQuote(%q) = %q, want %q", in, got, want)
 		}

@@ -20,16 +20,16 @@ const storeDir = "applied-configurations"
 // Store is the Applied Configuration Store: one snapshot per configuration path below the state root (A-CFG-03). Only Apply
 // writes it. Concurrent appliers are safe, the last one wins as a whole.
 type Store struct {
-	fsys fileop.FS
-	root string
+	fsys   fileop.FS
+	places Places
 }
 
-// NewStore returns the store below a state root; nothing is created before Replace.
-func NewStore(fsys fileop.FS, stateRoot string) *Store { return &Store{fsys: fsys, root: stateRoot} }
+// NewStore returns the store below the state root of places; nothing is created before Replace.
+func NewStore(fsys fileop.FS, places Places) *Store { return &Store{fsys: fsys, places: places} }
 
 // Path is the file that holds a configuration's snapshot.
 func (s *Store) Path(configPath string) string {
-	return filepath.Join(s.root, storeDir, snapshotName(configPath))
+	return filepath.Join(s.places.StateRoot, storeDir, snapshotName(configPath))
 }
 
 func snapshotName(configPath string) string {
@@ -44,13 +44,13 @@ func (s *Store) Read(configPath string) (Snapshot, error) {
 	snap, err := readSnapshot(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Snapshot{}, fault.New(fault.ConfigurationAbsent, fault.Target(configPath), fault.Arg("command", applyCommand(configPath)))
+		return Snapshot{}, fault.New(fault.ConfigurationAbsent, fault.Target(configPath), fault.Arg("command", s.places.command("apply", configPath)))
 	case err == nil && snap.ConfigPath != configPath:
 		err = fmt.Errorf("the record belongs to %s", snap.ConfigPath)
 	}
 	if err != nil {
 		return Snapshot{}, fault.New(fault.ConfigurationAbsent, fault.Variant("corrupt"), fault.Target(path), fault.Arg("config", configPath),
-			fault.Arg("command", applyCommand(configPath)), fault.Cause(err))
+			fault.Arg("command", s.places.command("apply", configPath)), fault.Cause(err))
 	}
 	return snap, nil
 }
@@ -78,7 +78,7 @@ func (s *Store) Replace(snap Snapshot) error {
 	if len(data) > maxSnapshotBytes {
 		return fmt.Errorf("applying the configuration: %d bytes do not fit into a snapshot", len(data))
 	}
-	root, err := statedir.Open(s.fsys, s.root)
+	root, err := statedir.Open(s.fsys, s.places.StateRoot)
 	if err != nil {
 		return err
 	}
@@ -106,8 +106,5 @@ func (s *Store) Compare(current Snapshot) error {
 		return nil
 	}
 	return fault.New(fault.ConfigurationChanged, fault.Target(current.ConfigPath), fault.Arg("differences", inline(changes)),
-		fault.Arg("command", applyCommand(current.ConfigPath)))
+		fault.Arg("command", s.places.command("apply", current.ConfigPath)))
 }
-
-// applyCommand is what to type, quoted for a shell when the path needs it.
-func applyCommand(configPath string) string { return "agent-mcp apply " + shellQuote(configPath) }

@@ -25,7 +25,7 @@ func TestCorruptRecordIsRefusedAndLeftAlone(t *testing.T) {
 		{"cut", func(d []byte, _ string) []byte { return d[:len(d)/2] }},
 		{"unknown member", func(d []byte, _ string) []byte { return bytes.Replace(d, []byte("{"), []byte(`{"x":1,`), 1) }},
 		{"other schema", func(d []byte, _ string) []byte {
-			return bytes.Replace(d, []byte(`"schema_version":1`), []byte(`"schema_version":2`), 1)
+			return bytes.Replace(d, []byte(`"schema_version":2`), []byte(`"schema_version":1`), 1)
 		}},
 		{"short hash", func(d []byte, _ string) []byte {
 			return bytes.Replace(d, []byte(hashOf("program one")), []byte("abc"), 1)
@@ -37,9 +37,12 @@ func TestCorruptRecordIsRefusedAndLeftAlone(t *testing.T) {
 			return regexp.MustCompile(`"resolved":"/`).ReplaceAll(d, []byte(`"resolved":"`))
 		}},
 		{"unknown access", func(d []byte, _ string) []byte {
-			return bytes.Replace(d, []byte(`"read_only"`), []byte(`"execute"`), 1)
+			return bytes.Replace(d, []byte(`"read_only"`), []byte(`"execute"`), 2)
 		}},
-		{"alias twice", func(d []byte, _ string) []byte { return bytes.Replace(d, []byte(`"Shell"`), []byte(`"TOOL"`), 1) }},
+		{"no values", func(d []byte, _ string) []byte {
+			return regexp.MustCompile(`"values":\{[^}]*\}`).ReplaceAll(d, []byte(`"values":{}`))
+		}},
+		{"alias twice", func(d []byte, _ string) []byte { return bytes.Replace(d, []byte(`"Shell"`), []byte(`"TOOL"`), 2) }},
 		{"another configuration's", func(d []byte, _ string) []byte {
 			return bytes.Replace(d, []byte(`conf/agent.yaml`), []byte(`conf/other.yaml`), 1)
 		}},
@@ -136,7 +139,7 @@ func TestSnapshotIsReplacedWholeOrNotAtAll(t *testing.T) {
 	l, r := w.load()
 	for n := 0; ; n++ {
 		fsys := &failing{FS: fileop.OS(), left: n}
-		err := Apply(context.Background(), l, r, NewStore(fsys, w.places.StateRoot), UI{Out: io.Discard, Yes: true})
+		err := Apply(context.Background(), l, r, NewStore(fsys, w.places), UI{Out: io.Discard, Yes: true})
 		now := w.stored()
 		if err == nil {
 			if bytes.Equal(now, old) {

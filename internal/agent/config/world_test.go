@@ -49,7 +49,8 @@ func newWorld(t *testing.T, lang string) *world {
 	if err := os.Symlink("elsewhere/bash", w.path("sh-link")); err != nil {
 		t.Fatal(err)
 	}
-	w.store = NewStore(fileop.OS(), w.places.StateRoot)
+	w.places.Program = "/opt/agent-mcp"
+	w.store = NewStore(fileop.OS(), w.places)
 	return w
 }
 

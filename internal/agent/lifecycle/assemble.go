@@ -50,7 +50,7 @@ func (s *session) assemble(instance *statedir.Instance, p sandbox.EffectivePolic
 	if err != nil {
 		return nil, err
 	}
-	roots, err := rootio.NewSet(s.Files, p.Roots)
+	roots, err := rootio.NewSet(s.Files, p.Roots, p.Links)
 	if err != nil {
 		return nil, err
 	}

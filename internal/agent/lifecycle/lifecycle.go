@@ -36,8 +36,10 @@ type Options struct {
 	Config string
 	// Executable is the absolute, resolved path of this program.
 	Executable string
-	Version    string
-	Env        func(string) string
+	// Program is the absolute path by which this program was started, for commands that are shown; "" means Executable.
+	Program string
+	Version string
+	Env     func(string) string
 	// Files performs every durable effect.
 	Files  fileop.FS
 	Stdin  *os.File
@@ -65,6 +67,7 @@ func (o Options) load() (*session, bool) {
 		o.report(english(), fault.New(fault.ConfigurationInvalid, fault.Variant("unreadable"), fault.Target(o.Config), fault.Arg("detail", err), fault.Cause(err)))
 		return nil, false
 	}
+	places.Program = o.Program
 	loaded, problems := config.Load(places)
 	s := &session{Options: o, places: places, loaded: loaded, warnings: problems.Warnings}
 	return s, s.check(problems)
