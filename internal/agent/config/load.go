@@ -33,8 +33,10 @@ type Places struct {
 
 // command is a line that a person can copy into a shell.
 func (p Places) command(name, config string) string {
-	return shellQuote(cmp.Or(p.Program, p.Executable)) + " " + name + " " + shellQuote(config)
+	return p.program() + " " + name + " " + shellQuote(config)
 }
+
+func (p Places) program() string { return shellQuote(cmp.Or(p.Program, p.Executable)) }
 
 // Locate finds the places. Arg is the command line's configuration file, or "" for the built-in config/agent.yaml beside
 // the executable. Only arg is taken against the working directory: it was typed there.
@@ -114,6 +116,11 @@ func Load(places Places) (*Loaded, Problems) {
 
 func readTrees(l *Loaded) (*yamltree.Node, []yamltree.Problem) {
 	base, problems := readTree(l.Places.Config)
+	if l.Places.BuiltIn && base == nil {
+		if _, err := os.Lstat(l.Places.Config); errors.Is(err, fs.ErrNotExist) {
+			problems = []yamltree.Problem{l.Places.noBuiltIn()}
+		}
+	}
 	if base != nil {
 		l.Files = append(l.Files, l.Places.Config)
 	}
@@ -129,6 +136,12 @@ func readTrees(l *Loaded) (*yamltree.Node, []yamltree.Problem) {
 		l.Files = append(l.Files, overlay)
 	}
 	return yamltree.Merge(base, over), append(problems, more...)
+}
+
+// noBuiltIn tells somebody who named no configuration where one was looked for.
+func (p Places) noBuiltIn() yamltree.Problem {
+	return yamltree.Problem{Pos: yamltree.Pos{File: p.Config}, Text: yamltree.T("config.file.none_built_in", "path", p.Config),
+		Accepted: yamltree.T("config.accepts.built_in", "directory", filepath.Dir(p.Executable), "command", p.program()+" FILE")}
 }
 
 func readTree(path string) (*yamltree.Node, []yamltree.Problem) {

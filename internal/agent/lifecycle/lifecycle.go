@@ -64,7 +64,7 @@ func (o Options) load() (*session, bool) {
 	}
 	places, err := config.Locate(o.Config, o.Executable, filepath.Clean(root))
 	if err != nil {
-		o.report(english(), fault.New(fault.ConfigurationInvalid, fault.Variant("unreadable"), fault.Target(o.Config), fault.Arg("detail", err), fault.Cause(err)))
+		o.report(english(), fault.New(fault.ConfigurationInvalid, fault.Variant("path"), fault.Target(o.Config), fault.Cause(err)))
 		return nil, false
 	}
 	places.Program = o.Program
