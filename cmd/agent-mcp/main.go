@@ -6,7 +6,6 @@ import (
 	"sekisho/internal/wireout"
 
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -19,7 +18,6 @@ import (
 	"sekisho/internal/agent/lifecycle"
 	"sekisho/internal/fileop"
 	"sekisho/internal/sandbox/host"
-	"sekisho/internal/yamltree"
 )
 
 // version is set when a release is built.
@@ -66,8 +64,8 @@ func run(args []string) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	if wireout.Serves(os.Args) {
-		if len(args) == 1 && mistyped(args[0]) {
-			return misused(noCommand(args[0], "there is neither a file nor a command "+args[0]))
+		if len(args) == 1 && lifecycle.Mistyped(args[0]) != "" {
+			return misused(lifecycle.Mistyped(args[0]))
 		}
 		options, err := processOptions(args)
 		if err != nil {
@@ -95,8 +93,8 @@ func command(ctx context.Context, args []string) int {
 	switch {
 	case strings.HasPrefix(name, "-"):
 		return misused("unknown option " + name)
-	case name != "apply" && name != "show" && mistyped(name):
-		return misused(noCommand(name, "there is no command "+name))
+	case name != "apply" && name != "show" && lifecycle.Mistyped(name) != "":
+		return misused(lifecycle.Mistyped(name))
 	case name != "apply" && name != "show":
 		return misused("too many arguments")
 	case len(rest) > 1:
@@ -110,35 +108,6 @@ func command(ctx context.Context, args []string) int {
 		return lifecycle.Show(options, os.Stdout)
 	}
 	return lifecycle.Apply(ctx, lifecycle.ApplyOptions{Options: options, Stdout: os.Stdout, Yes: yes, Terminal: term.IsTerminal(int(os.Stdin.Fd()))})
-}
-
-// commands are what a person can type in a command's place.
-var commands = []string{"apply", "show", "--help", "--version"}
-
-// mistyped reports whether an argument in the place of a configuration is a word that names no file: more likely a command
-// than a path.
-func mistyped(arg string) bool {
-	word := arg != "" && strings.Trim(strings.ToLower(arg), "abcdefghijklmnopqrstuvwxyz-_") == ""
-	if !word {
-		return false
-	}
-	_, err := os.Lstat(arg)
-	return errors.Is(err, os.ErrNotExist)
-}
-
-// noCommand continues a sentence about a word that is no command.
-func noCommand(word, what string) string {
-	if near := nearestCommand(word); near != "" {
-		return what + "; did you mean " + near + "?"
-	}
-	return what + "; the commands are apply and show, and without one a server starts"
-}
-
-func nearestCommand(word string) string {
-	if fold := strings.ToLower(strings.Trim(word, "-")); fold == "help" || fold == "version" {
-		return "--" + fold
-	}
-	return yamltree.Nearest(word, commands)
 }
 
 func processOptions(args []string) (lifecycle.Options, error) {
