@@ -113,7 +113,7 @@ func once(ctx context.Context, o options, bin *product.Bin, out io.Writer) (t ta
 	env := matrix.Env{
 		Backend: backend, Payload: payload, Dir: dir, Cgroup: o.cgroup, Given: o.given, Only: o.only, Race: o.race,
 		Instance: fmt.Sprintf("selftest-%d", os.Getpid()),
-		Roots:    func(roots []sandbox.Root) (*rootio.Set, error) { return rootio.NewSet(fileop.OS(), roots) },
+		Roots:    func(roots []sandbox.Root) (*rootio.Set, error) { return rootio.NewSet(fileop.OS(), roots, nil) },
 		Extra:    stage.rows(),
 	}
 	matrix.Run(ctx, env, func(r matrix.Row) {

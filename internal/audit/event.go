@@ -102,9 +102,11 @@ type Capability struct {
 
 // Grant is one root of the Effective Sandbox Policy with its rights and origins (A-POL-08).
 type Grant struct {
-	Path    string   `json:"path"`
-	Rights  string   `json:"rights"`
-	Origins []string `json:"origins"`
+	Path string `json:"path"`
+	// DeclaredAs are the paths of the configuration that lead to Path through links.
+	DeclaredAs []string `json:"declared_as,omitempty"`
+	Rights     string   `json:"rights"`
+	Origins    []string `json:"origins"`
 }
 
 // Undone is one effect that recovery reverted. Verified is true when its absence, or the restoration, was proven.

@@ -69,6 +69,15 @@ type Root struct {
 	ID FileID `json:"id"`
 }
 
+// Link is a declared spelling of a root: Path, as the configuration names it, leads through symbolic links to Target, the
+// root's path, as they led when the configuration was applied. It is data from then on; the host's links are not read
+// again.
+type Link struct {
+	// Path is absolute and clean, and lies in no root.
+	Path   string `json:"path"`
+	Target string `json:"target"`
+}
+
 // Class of an execution entry, fixed by its resolved file name (A-POL-04).
 type Class string
 
@@ -130,14 +139,26 @@ type BaselineGrant struct {
 // EffectivePolicy is what show prints, enforcement enforces and audit records (A-POL-08). It is compiled by
 // policy.Compile and never edited afterwards; broker fills Task in a copy.
 type EffectivePolicy struct {
-	Profile     string            `json:"profile"` // readonly or development
-	Roots       []Root            `json:"roots"`   // sorted by Path; each path once
+	Profile     string            `json:"profile"`         // readonly or development
+	Roots       []Root            `json:"roots"`           // sorted by Path; each path once
+	Links       []Link            `json:"links,omitempty"` // sorted by Path; each path once, none below another
 	Entries     []Entry           `json:"entries"`
 	Network     NetworkPolicy     `json:"network"`
 	Resources   ResourcePolicy    `json:"resources"`
 	Baseline    []BaselineGrant   `json:"baseline"`
 	Environment map[string]string `json:"environment,omitempty"`
 	Task        TaskBinding       `json:"task,omitzero"`
+}
+
+// DeclaredAs lists the paths of the configuration that lead to the root at path through links.
+func (p *EffectivePolicy) DeclaredAs(path string) []string {
+	var paths []string
+	for _, l := range p.Links {
+		if l.Target == path {
+			paths = append(paths, l.Path)
+		}
+	}
+	return paths
 }
 
 // TaskBinding ties a policy to one agent task. Names of OS resources carry both ids (A-TX-05, A-TX-06).

@@ -129,7 +129,7 @@ func (l *looper) assemble() error {
 		return err
 	}
 	l.onClose(auditor.Close)
-	roots, err := rootio.NewSet(fsys, resolved.Policy.Roots)
+	roots, err := rootio.NewSet(fsys, resolved.Policy.Roots, resolved.Policy.Links)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (l *lab) deps(fsys fileop.FS) Deps {
 // on gives run a Manager and a resolver over fsys.
 func (l *lab) on(fsys fileop.FS) *session {
 	l.t.Helper()
-	set, err := rootio.NewSet(fsys, l.roots)
+	set, err := rootio.NewSet(fsys, l.roots, nil)
 	must(l.t, err)
 	l.t.Cleanup(func() { set.Close() })
 	return &session{lab: l, Manager: New(l.deps(fsys)), set: set}

@@ -97,7 +97,7 @@ type locator struct {
 // find returns a Target that stands on the place's name, or nil when its root or directory is not the recorded one any
 // more: nothing of ours is left to be found there.
 func (l *locator) find(_ int, p place) (*rootio.Target, error) {
-	set, err := rootio.NewSet(l.fsys, []sandbox.Root{p.Root})
+	set, err := rootio.NewSet(l.fsys, []sandbox.Root{p.Root}, nil)
 	if fault.CodeOf(err) == fault.SandboxResolutionChanged {
 		return nil, nil
 	}

@@ -14,8 +14,12 @@ type Capability struct {
 	Limits   string // a sentence fragment
 }
 
-// Root is one directory tree, or one file, with its rights in words.
-type Root struct{ Path, Rights string }
+// Root is one directory tree, or one file, with its rights in words. Declared are other paths that lead to it, as a person
+// wrote them in the configuration.
+type Root struct {
+	Path, Rights string
+	Declared     []string
+}
 
 // Program is one approved alias.
 type Program struct{ Alias, Kind string }
@@ -26,7 +30,11 @@ func (c Capability) String() string {
 	fmt.Fprintf(&b, "What this sandbox allows (profile %s). Everything else is denied.\n", c.Profile)
 	b.WriteString("Directories and files:\n")
 	for _, r := range c.Roots {
-		fmt.Fprintf(&b, "- %s: %s\n", r.Path, r.Rights)
+		fmt.Fprintf(&b, "- %s: %s", r.Path, r.Rights)
+		if len(r.Declared) > 0 {
+			fmt.Fprintf(&b, " (also known as %s)", strings.Join(r.Declared, ", "))
+		}
+		b.WriteString("\n")
 	}
 	if len(c.Roots) == 0 {
 		b.WriteString("- none\n")

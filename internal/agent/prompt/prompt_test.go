@@ -11,7 +11,7 @@ import (
 
 func frame() Frame {
 	return Frame{User: "USER-PROMPT", Locale: "ja", Skills: "SKILL-LIST", Capability: Capability{
-		Profile: "development", Roots: []Root{{"/w", "read, write"}}, Programs: []Program{{"go", "program"}}, Network: "none", Limits: "LIMITS",
+		Profile: "development", Roots: []Root{{Path: "/w", Rights: "read, write"}}, Programs: []Program{{"go", "program"}}, Network: "none", Limits: "LIMITS",
 	}}
 }
 

@@ -16,7 +16,7 @@ func capability(p *sandbox.EffectivePolicy) prompt.Capability {
 	}
 	for _, r := range p.Roots {
 		if !approvedFile(r) { // those are listed as programs
-			c.Roots = append(c.Roots, prompt.Root{Path: r.Path, Rights: r.Rights.String()})
+			c.Roots = append(c.Roots, prompt.Root{Path: r.Path, Rights: r.Rights.String(), Declared: p.DeclaredAs(r.Path)})
 		}
 	}
 	for _, e := range p.Entries {
@@ -60,7 +60,7 @@ func granted(p *sandbox.EffectivePolicy) ([]audit.Capability, []audit.Grant) {
 	}
 	var grants []audit.Grant
 	for _, r := range p.Roots {
-		g := audit.Grant{Path: r.Path, Rights: r.Rights.String()}
+		g := audit.Grant{Path: r.Path, DeclaredAs: p.DeclaredAs(r.Path), Rights: r.Rights.String()}
 		for _, o := range r.Origins {
 			g.Origins = append(g.Origins, string(o))
 		}

@@ -95,7 +95,7 @@ func (w *world) root(path string, origin sandbox.Origin, rights sandbox.Rights) 
 // open builds the dispatcher; before it a test may change policy and deps.
 func (w *world) open() *world {
 	w.t.Helper()
-	set, err := rootio.NewSet(fileop.OS(), w.policy.Roots)
+	set, err := rootio.NewSet(fileop.OS(), w.policy.Roots, w.policy.Links)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ const (
 	hostName = "sandbox"
 )
 
-// homeDirs are where HOME may be; the first that no root touches is taken.
+// homeDirs are where HOME may be; the first that no root and no link touches is taken.
 var homeDirs = []string{"/home/agent", "/.agent-home"}
 
 const (
@@ -56,7 +56,7 @@ func newView(p *sandbox.EffectivePolicy, id identity) (*view, error) {
 			}
 		}
 	}
-	if err := v.pickHome(p.Roots); err != nil {
+	if err := v.pickHome(p); err != nil {
 		return nil, err
 	}
 	private := sandbox.Read | sandbox.Write | sandbox.Delete
@@ -76,6 +76,9 @@ func newView(p *sandbox.EffectivePolicy, id identity) (*view, error) {
 	v.etc(id)
 	v.roots(p.Roots)
 	v.links(p.Roots)
+	if err := v.declared(p); err != nil {
+		return nil, err
+	}
 	return v, nil
 }
 
@@ -92,9 +95,11 @@ func (v *view) link(path, to string) {
 	v.layout.Links = append(v.layout.Links, wire.Link{Path: path, To: to})
 }
 
-func (v *view) pickHome(roots []sandbox.Root) error {
+func (v *view) pickHome(p *sandbox.EffectivePolicy) error {
 	for _, dir := range homeDirs {
-		if !slices.ContainsFunc(roots, func(r sandbox.Root) bool { return within(r.Path, dir) || within(dir, r.Path) }) {
+		touches := func(path string) bool { return within(path, dir) || within(dir, path) }
+		if !slices.ContainsFunc(p.Roots, func(r sandbox.Root) bool { return touches(r.Path) }) &&
+			!slices.ContainsFunc(p.Links, func(l sandbox.Link) bool { return touches(l.Path) }) {
 			v.home = dir
 			return nil
 		}
@@ -170,6 +175,30 @@ func (v *view) links(roots []sandbox.Root) {
 			v.link(path, to)
 		}
 	}
+}
+
+// declared makes the links by which roots were declared (A-POL-02), so that a process can use the paths that a person
+// knows. They lie in the private root, which nobody can change, and lead where they led at apply. A path inside a root is
+// the root's own content; below another link it is reached through that. A link in the way of anything is refused: no
+// compiled policy has one.
+func (v *view) declared(p *sandbox.EffectivePolicy) error {
+	for _, l := range p.Links {
+		for _, s := range reserved {
+			if within(l.Path, s.path) || within(s.path, l.Path) {
+				return fault.New(fault.ConfinementUnsupported, fault.Target(l.Path))
+			}
+		}
+		covered := slices.ContainsFunc(p.Roots, func(r sandbox.Root) bool { return within(r.Path, l.Path) }) ||
+			slices.ContainsFunc(v.layout.Links, func(o wire.Link) bool { return within(o.Path, l.Path) })
+		if covered {
+			continue
+		}
+		if slices.ContainsFunc(p.Roots, func(r sandbox.Root) bool { return within(l.Path, r.Path) }) {
+			return fault.New(fault.ConfinementUnsupported, fault.Target(l.Path))
+		}
+		v.link(l.Path, l.Target)
+	}
+	return nil
 }
 
 // within reports whether path is root or lies below it, by element.

@@ -68,7 +68,7 @@ func TestWithoutConfinementTheRowsFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := Env{Backend: leaky{}, Payload: payload, Dir: product.Dir(t), Cgroup: "auto", Instance: fmt.Sprint("leaky-", os.Getpid()), Race: 1,
-		Roots: func(roots []sandbox.Root) (*rootio.Set, error) { return rootio.NewSet(fileop.OS(), roots) }}
+		Roots: func(roots []sandbox.Root) (*rootio.Set, error) { return rootio.NewSet(fileop.OS(), roots, nil) }}
 	for _, c := range Cases(env) {
 		if !slices.Contains(left, c.ID) {
 			env.Only = append(env.Only, c.ID)

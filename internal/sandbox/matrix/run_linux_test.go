@@ -34,7 +34,7 @@ func TestSomeRowsOnThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := Env{Backend: backend, Payload: payload, Dir: product.Dir(t), Cgroup: "auto", Instance: fmt.Sprint("matrix-", os.Getpid()), Race: 1,
-		Roots: func(roots []sandbox.Root) (*rootio.Set, error) { return rootio.NewSet(fileop.OS(), roots) },
+		Roots: func(roots []sandbox.Root) (*rootio.Set, error) { return rootio.NewSet(fileop.OS(), roots, nil) },
 		Only:  []string{"ST-01", "ST-02", "ST-03", "ST-12", "AC-12", "AC-34", "AC-53", "AC-54"}}
 	for _, r := range Run(t.Context(), env, nil) {
 		if r.Status != Passed {

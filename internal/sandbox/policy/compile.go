@@ -17,6 +17,7 @@ const CgroupAuto = "auto"
 type compiler struct {
 	in       SandboxPolicy
 	roots    []granted
+	declared []declaredLink
 	problems Problems
 }
 
@@ -27,10 +28,10 @@ type granted struct {
 	field   string
 }
 
-// Compile makes the EffectivePolicy of d: rights by origin (A-POL-01), the same root declared twice united, nested roots
-// checked (A-POL-03), protected paths kept out (A-POL-09), resources filled in (A-POL-07), baseline listed (A-POL-08). The
-// error is Problems: every reason at once. A policy that is valid but asks for what is not available yet fails with
-// configuration.feature_unavailable only.
+// Compile makes the EffectivePolicy of d: rights by origin (A-POL-01), declared spellings kept as links (A-POL-02), the same
+// root declared twice united, nested roots checked (A-POL-03), protected paths kept out (A-POL-09), resources filled in
+// (A-POL-07), baseline listed (A-POL-08). The error is Problems: every reason at once. A policy that is valid but asks for
+// what is not available yet fails with configuration.feature_unavailable only.
 func Compile(d SandboxPolicy) (sandbox.EffectivePolicy, error) {
 	c := &compiler{in: d}
 	if d.Profile != ProfileReadonly && d.Profile != ProfileDevelopment {
@@ -46,6 +47,7 @@ func Compile(d SandboxPolicy) (sandbox.EffectivePolicy, error) {
 	c.unite()
 	c.inherit()
 	c.nested()
+	links := c.links()
 	network := c.network()
 	resources := c.resources()
 	if len(c.problems) > 0 {
@@ -54,6 +56,7 @@ func Compile(d SandboxPolicy) (sandbox.EffectivePolicy, error) {
 	return sandbox.EffectivePolicy{
 		Profile:   d.Profile,
 		Roots:     c.sorted(),
+		Links:     links,
 		Entries:   entries,
 		Network:   network,
 		Resources: resources,
@@ -118,6 +121,7 @@ func (c *compiler) entries() []sandbox.Entry {
 		}
 		rights := sandbox.Read | sandbox.Execute
 		if c.usable(e.Path, e.Filesystem, InEntries, i, "path") {
+			c.spelled(e.Declared, e.Path, InEntries, i, "path")
 			c.grant(sandbox.Root{Path: e.Path, File: true, Rights: rights, Origins: []sandbox.Origin{origin}, ID: e.ID}, InEntries, i, "path")
 		}
 		if r := e.RuntimeRoot; r != nil {
@@ -153,6 +157,7 @@ func (c *compiler) osRuntime() {
 
 func (c *compiler) directory(d Directory, rights sandbox.Rights, origin sandbox.Origin, s Section, i int, field string) {
 	if c.usable(d.Path, d.Filesystem, s, i, field) {
+		c.spelled(d.Declared, d.Path, s, i, field)
 		c.grant(sandbox.Root{Path: d.Path, Rights: rights, Origins: []sandbox.Origin{origin}, ID: d.ID}, s, i, field)
 	}
 }

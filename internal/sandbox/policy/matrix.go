@@ -16,6 +16,7 @@ type Group string
 // The groups, in the order of Matrix.
 const (
 	GroupRoot        Group = "root"
+	GroupLink        Group = "link"
 	GroupEntry       Group = "entry"
 	GroupNetwork     Group = "network"
 	GroupResource    Group = "resource"
@@ -30,7 +31,7 @@ type Row struct {
 	Subject string
 	// Rights of a root or entry.
 	Rights sandbox.Rights
-	// Value: "directory" or "file" of a root; the resolved path of an entry; a limit; an identifier; a value.
+	// Value: "directory" or "file" of a root; where a link, which is declared as Subject, leads; the resolved path of an entry; a limit; an identifier; a value.
 	Value string
 	// Origins of the grant; for an entry its class, for a baseline grant its origin and condition.
 	Origins []string
@@ -48,6 +49,9 @@ func Matrix(p *sandbox.EffectivePolicy) []Row {
 			row.Origins = append(row.Origins, string(o))
 		}
 		rows = append(rows, row)
+	}
+	for _, l := range p.Links {
+		rows = append(rows, Row{Group: GroupLink, Subject: l.Path, Value: l.Target})
 	}
 	for _, e := range p.Entries {
 		rows = append(rows, Row{Group: GroupEntry, Subject: e.Alias, Rights: sandbox.Read | sandbox.Execute, Value: e.Path, Origins: []string{string(e.Class)}})

@@ -34,8 +34,9 @@ type SandboxPolicy struct {
 	Protected   []Protected
 }
 
-// Directory is one declared directory: as written and as resolved.
+// Directory is one declared directory: as declared and as resolved.
 type Directory struct {
+	// Declared is absolute and clean. It may lead to Path through links; "" means that it is Path.
 	Declared string
 	// Path is canonical: absolute and free of links, "." and "..".
 	Path       string
@@ -52,7 +53,7 @@ type Mount struct {
 // Entry is one declared execution entry.
 type Entry struct {
 	Alias    string
-	Declared string
+	Declared string // as Directory's
 	Path     string // resolved
 	ID       sandbox.FileID
 	SHA256   string

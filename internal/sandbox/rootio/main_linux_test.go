@@ -53,9 +53,11 @@ func root(t testing.TB, path string, rights sandbox.Rights, origin sandbox.Origi
 	return sandbox.Root{Path: path, File: st.Mode().IsRegular(), Rights: rights, Origins: []sandbox.Origin{origin}, ID: sandbox.FileID{Dev: s.Dev, Ino: s.Ino}}
 }
 
-func newSet(t testing.TB, roots ...sandbox.Root) *Set {
+func newSet(t testing.TB, roots ...sandbox.Root) *Set { return newLinkedSet(t, nil, roots...) }
+
+func newLinkedSet(t testing.TB, links []sandbox.Link, roots ...sandbox.Root) *Set {
 	t.Helper()
-	s, err := NewSet(fileop.OS(), roots)
+	s, err := NewSet(fileop.OS(), roots, links)
 	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s

@@ -7,10 +7,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"sekisho/internal/sandbox"
 )
 
 // The walk agrees with an independent resolver: what resolves to a place inside the roots is the same object, everything
-// else is refused. Links lead inside, to another root, outside, or nowhere.
+// else is refused. Links lead inside, to another root, outside, or nowhere; declared ones lie outside, lead to a root, directly
+// or through one another, and are real links on the disk for the other resolver.
 //
 // proves A-POL-02
 func TestResolveAgreesWithAnotherResolver(t *testing.T) {
@@ -21,12 +24,20 @@ func TestResolveAgreesWithAnotherResolver(t *testing.T) {
 		must(t, err)
 		defer os.RemoveAll(dir)
 		names := []string{"a", "b", "c"}
-		for _, d := range []string{"/w", "/r", "/out"} {
+		for _, d := range []string{"/w", "/r", "/out", "/p"} {
 			must(t, os.Mkdir(dir+d, 0o755))
 			must(t, os.WriteFile(dir+d+"/f", nil, 0o644))
 		}
+		must(t, os.Symlink(rapid.SampledFrom([]string{"../w", "../r/.", dir + "/w", dir + "/p/../r"}).Draw(rt, "link"), dir+"/p/l"))
+		must(t, os.Symlink(rapid.SampledFrom([]string{"p/l", "w", dir + "/p/l/", dir + "/r"}).Draw(rt, "chain"), dir+"/k"))
+		var links []sandbox.Link
+		for _, l := range []string{dir + "/k", dir + "/p/l"} {
+			target, err := filepath.EvalSymlinks(l)
+			must(t, err)
+			links = append(links, sandbox.Link{Path: l, Target: target})
+		}
 		relative := func() string {
-			return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "f", "..", "."}), 1, 4).Draw(rt, "elements"), "/")
+			return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "f", "..", ".", "k", "p", "l"}), 1, 4).Draw(rt, "elements"), "/")
 		}
 		for _, top := range []string{dir + "/w", dir + "/r"} {
 			for _, sub := range append([]string{""}, "/a", "/a/b", "/b") {
@@ -46,17 +57,17 @@ func TestResolveAgreesWithAnotherResolver(t *testing.T) {
 					case 3:
 						must(t, os.Symlink(relative(), p))
 					case 4:
-						base := rapid.SampledFrom([]string{"/w", "/r", "/out", ""}).Draw(rt, "base")
+						base := rapid.SampledFrom([]string{"/w", "/r", "/out", "/k", "/p/l", "/p", ""}).Draw(rt, "base")
 						must(t, os.Symlink(dir+base+"/"+relative(), p))
 					}
 				}
 			}
 		}
 		v := world{dir, dir + "/w", dir + "/r", dir + "/out"}
-		s := newSet(t, v.roots(t)...)
+		s := newLinkedSet(t, links, v.roots(t)...)
 		defer s.Close()
 		for range 10 {
-			path := v.w + "/" + relative()
+			path := rapid.SampledFrom([]string{v.w, dir + "/k", dir + "/p/l", dir}).Draw(rt, "start") + "/" + relative()
 			got, problem := resolve(t, s, path, Existing)
 			want, err := filepath.EvalSymlinks(path)
 			inside := err == nil && (within(v.w, want) || within(v.r, want))

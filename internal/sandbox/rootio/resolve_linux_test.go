@@ -151,12 +151,12 @@ func TestRootsAreVerified(t *testing.T) {
 	roots := v.roots(t)
 	must(t, os.Rename(v.w, v.dir+"/old"))
 	must(t, os.Mkdir(v.w, 0o755))
-	if _, err := NewSet(fileop.OS(), roots); word(err) != "sandbox.resolution_changed" {
+	if _, err := NewSet(fileop.OS(), roots, nil); word(err) != "sandbox.resolution_changed" {
 		t.Errorf("a replaced root: %v", err)
 	}
 	must(t, os.Remove(v.w))
 	must(t, os.Symlink("old", v.w))
-	if _, err := NewSet(fileop.OS(), roots); word(err) != "sandbox.resolution_changed" {
+	if _, err := NewSet(fileop.OS(), roots, nil); word(err) != "sandbox.resolution_changed" {
 		t.Errorf("a root replaced by a link to itself: %v", err)
 	}
 	must(t, os.Symlink(".", v.dir+"/l"))
@@ -171,7 +171,7 @@ func TestRootsAreVerified(t *testing.T) {
 	}
 	file := roots[1]
 	file.File = true
-	if _, err := NewSet(fileop.OS(), []sandbox.Root{file}); word(err) != "sandbox.resolution_changed" {
+	if _, err := NewSet(fileop.OS(), []sandbox.Root{file}, nil); word(err) != "sandbox.resolution_changed" {
 		t.Errorf("a directory where a file was: %v", err)
 	}
 }
@@ -233,8 +233,9 @@ func FuzzResolve(f *testing.F) {
 	for name, to := range map[string]string{"l": "d", "o": v.out, "u": "..", "s": "/", "c": "c"} {
 		must(f, os.Symlink(to, v.w+"/"+name))
 	}
-	s := newSet(f, v.roots(f)...)
-	for _, p := range []string{"f", "l/f", "o/s", "u/r/f", "u/out/s", "s/etc/passwd", "c", "d/../../out/s", "\x00", "u/w/u/w/l/.//f", "d/x/y"} {
+	must(f, os.Symlink(v.dir+"/k/../w/d", v.w+"/k"))
+	s := newLinkedSet(f, []sandbox.Link{{Path: v.dir + "/k", Target: v.r}}, v.roots(f)...)
+	for _, p := range []string{"f", "l/f", "o/s", "u/r/f", "u/out/s", "s/etc/passwd", "c", "d/../../out/s", "\x00", "u/w/u/w/l/.//f", "d/x/y", "k/f", "../k/f", "u/k/../k/f"} {
 		f.Add(p, byte(0))
 		f.Add(p, byte(2))
 	}

@@ -7,8 +7,8 @@
 // through the link's own descriptor, and ends with a Target that holds the object that was judged. Every later
 // operation acts on that descriptor, or on one name below the held parent directory.
 //
-// The walk sees what a process inside the sandbox sees: the roots at their paths, the directories that lead to them
-// and nothing else. A link, relative or absolute, may therefore lead from one root into another; whatever leaves the
+// The walk sees what a process inside the sandbox sees: the roots at their paths, the links by which they were declared,
+// the directories that lead to both, and nothing else. A link, relative or absolute, may therefore lead from one root into another; whatever leaves the
 // roots is refused without having been looked at. At most 40 links are followed, as in the kernel.
 //
 // Decided here: a mount point below a root is not entered (RESOLVE_NO_XDEV), unless it is declared as a root itself;

@@ -2,7 +2,9 @@ package rootio
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -16,7 +18,7 @@ type Set struct {
 	roots     []*Root
 	byPath    map[string]*member
 	ancestors map[string]bool   // directories that lead to a root, "/" included
-	links     map[string]string // the system's links beside an os_runtime_root, such as /bin
+	links     map[string]string // where no root is: the system's links, such as /bin, and the policy's
 	emulate   bool              // apply permission bits ourselves: the server runs as root
 }
 
@@ -28,8 +30,9 @@ type member struct {
 }
 
 // NewSet opens the roots and verifies the identity of each. A file root inside a directory root that grants at least
-// the same is not kept apart: the directory covers it. The caller closes the Set.
-func NewSet(fsys fileop.FS, roots []sandbox.Root) (*Set, error) {
+// the same is not kept apart: the directory covers it. The links are those of the policy; the host's links at their paths
+// are never read. The caller closes the Set.
+func NewSet(fsys fileop.FS, roots []sandbox.Root, links []sandbox.Link) (*Set, error) {
 	s := &Set{
 		fsys:      fsys,
 		byPath:    map[string]*member{},
@@ -45,7 +48,36 @@ func NewSet(fsys fileop.FS, roots []sandbox.Root) (*Set, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
+	for _, l := range links {
+		if err := s.link(l); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
 	return s, nil
+}
+
+// link adds a declared spelling. A path inside a root is the root's own content, and one below another link is reached
+// through that; neither needs an entry here. In the way of a root it would hide it: an error, which no compiled policy
+// causes.
+func (s *Set) link(l sandbox.Link) error {
+	if !strings.HasPrefix(l.Path, "/") || !strings.HasPrefix(l.Target, "/") || path.Clean(l.Path) != l.Path || s.ancestors[l.Path] {
+		return fmt.Errorf("link %s: a root or another link is behind it, or it is malformed", l.Path)
+	}
+	for p := l.Path; p != "/"; p = parent(p) {
+		if _, ok := s.links[p]; ok || s.byPath[p] != nil {
+			return nil
+		}
+	}
+	s.links[l.Path] = l.Target
+	s.leads(l.Path)
+	return nil
+}
+
+// leads makes the directories above a path walkable.
+func (s *Set) leads(path string) {
+	for p := parent(path); p != "/"; p = parent(p) {
+		s.ancestors[p] = true
+	}
 }
 
 func (s *Set) add(r sandbox.Root) error {
@@ -67,9 +99,7 @@ func (s *Set) add(r sandbox.Root) error {
 		addSystemLinks(s.links, r.Path)
 	}
 	s.byPath[r.Path] = m
-	for p := parent(r.Path); p != "/"; p = parent(p) {
-		s.ancestors[p] = true
-	}
+	s.leads(r.Path)
 	return nil
 }
 
