@@ -97,7 +97,7 @@ var catalogue = map[Code]Info{
 	SandboxLost:                  {Category: ToolFailure},
 	SandboxFailed:                {Category: ToolFailure},
 
-	ExecutableApprovalMissing:   {Category: PolicyDeny},
+	ExecutableApprovalMissing:   {Category: PolicyDeny, Variants: []string{"script"}},
 	ExecutableResolutionChanged: {Category: PolicyDeny},
 	ExecutableHashChanged:       {Category: PolicyDeny},
 	ExecutableShellUnsupported:  {Category: PolicyDeny},
@@ -134,7 +134,7 @@ var catalogue = map[Code]Info{
 	OllamaEmptyResponse:      {Category: ToolFailure, Retry: true},
 	OllamaCredentialRejected: {Category: OllamaPermanent, Variants: []string{"header_file"}},
 
-	ResourceMemoryUnenforceable: {Category: ResourceLimit},
+	ResourceMemoryUnenforceable: {Category: ResourceLimit, Variants: []string{"version1", "group", "scope", "mount"}},
 	ResourceTimeLimit:           {Category: ResourceLimit, Variants: []string{"task"}},
 	ResourceMemoryLimit:         {Category: ResourceLimit},
 	ResourceProcessLimit:        {Category: ResourceLimit},

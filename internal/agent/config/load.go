@@ -36,6 +36,9 @@ func (p Places) command(name, config string) string {
 	return p.program() + " " + name + " " + shellQuote(config)
 }
 
+// Start is the line that starts the server with this configuration.
+func (p Places) Start() string { return p.program() + " " + shellQuote(p.Config) }
+
 func (p Places) program() string { return shellQuote(cmp.Or(p.Program, p.Executable)) }
 
 // Locate finds the places. Arg is the command line's configuration file, or "" for the built-in config/agent.yaml beside

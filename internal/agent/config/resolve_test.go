@@ -211,4 +211,7 @@ func TestScriptEntryComesLater(t *testing.T) {
 	if len(p.Errors) != 1 || p.Errors[0].Path != "sandbox.execution.entries[0].path" {
 		t.Errorf("%+v", p.Errors)
 	}
+	if got := report(t, p, l.Locale, w.places); !strings.Contains(got, ".pyenv/versions/") || !strings.Contains(got, "npm") {
+		t.Errorf("shims are not explained:\n%s", got)
+	}
 }

@@ -79,7 +79,7 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 		return err
 	}
 	if err := preflight(ctx, backend, backendErr); err != nil {
-		return err
+		return s.startable(err)
 	}
 	a, err := s.assemble(instance, resolved.Policy, backend, logs)
 	if err != nil {
@@ -104,6 +104,14 @@ func preflight(ctx context.Context, b sandbox.Backend, openErr error) error {
 		return openErr
 	}
 	return b.Preflight(ctx)
+}
+
+// startable names this program as it was started in a remedy that tells how to start it.
+func (s *session) startable(err error) error {
+	if e := fault.As(err); e != nil && e.Code == fault.ResourceMemoryUnenforceable {
+		return e.With(fault.Arg("program", s.places.Start()))
+	}
+	return err
 }
 
 // talk serves the one client over stdio and returns after the graceful stop, which has happened whatever the error is.

@@ -108,18 +108,23 @@ func (d *Dispatcher) notStarted(a runArgs, path, alias string, e *fault.Error, r
 
 func (d *Dispatcher) startable(executable string, e *fault.Error) string {
 	say := valid(executable)
-	switch e.Code {
-	case fault.FeatureUnavailable:
-		return say + " is a script; start its interpreter by its alias and pass the script as an argument"
-	case fault.ExecutableHashChanged, fault.ExecutableResolutionChanged:
+	switch {
+	case e.Code == fault.ExecutableApprovalMissing && e.Variant == "script":
+		say += " is a script (it starts with #!), and a script cannot be started itself; start its interpreter by its alias and pass the script as an argument"
+	case e.Code == fault.ExecutableHashChanged, e.Code == fault.ExecutableResolutionChanged:
 		return say + " is no longer the program that was approved"
 	}
 	var aliases []string
 	for _, entry := range d.deps.Policy.Entries {
 		aliases = append(aliases, entry.Alias)
 	}
-	if len(aliases) == 0 {
+	switch {
+	case len(aliases) == 0 && e.Variant == "script":
+		return say + "; no program has an alias"
+	case len(aliases) == 0:
 		return say + " is not approved, and no program has an alias"
+	case e.Variant == "script":
+		return say + "; approved aliases are " + strings.Join(aliases, ", ")
 	}
 	return say + " is not approved; approved aliases are " + strings.Join(aliases, ", ")
 }

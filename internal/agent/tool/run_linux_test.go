@@ -116,7 +116,7 @@ func TestRunRefuses(t *testing.T) {
 		{"shell in the workspace", "./bash", ".", fault.ExecutableShellUnsupported, "shell"},
 		{"FIFO", "./pipe", ".", fault.PolicyDenied, "special_file"},
 		{"outside by dots", "../out/prog", ".", fault.ExecutableApprovalMissing, "not_allowlisted"},
-		{"script", "./script", ".", fault.FeatureUnavailable, ""},
+		{"script", "./script", ".", fault.ExecutableApprovalMissing, "script"},
 		{"missing file", "./none", ".", fault.ToolFailed, ""},
 		{"directory", w.ws, ".", fault.ToolFailed, ""},
 		{"cwd is a file", "go", "file", fault.ToolFailed, ""},

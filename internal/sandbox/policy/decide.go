@@ -148,7 +148,7 @@ func decideProcess(p *sandbox.EffectivePolicy, req Request) Decision {
 	case IsShell(path.Base(req.Path)):
 		return deny(fault.ExecutableShellUnsupported, ReasonShell)
 	case req.Script:
-		return deny(fault.FeatureUnavailable, ReasonScript)
+		return deny(fault.ExecutableApprovalMissing, ReasonScript)
 	}
 	return Decision{Allow: true, Root: rootOf(p, req.Path), Class: class}
 }

@@ -24,7 +24,7 @@ import (
 func Select(setting string, files fileop.FS) (Driver, error) {
 	m, err := thisMachine()
 	if err != nil {
-		return nil, fault.New(fault.ResourceMemoryUnenforceable, fault.Target("/proc/self"), fault.Arg("command", "mount -t proc proc /proc"), fault.Cause(err))
+		return nil, refusal("mount", "/proc/self", "sudo mount -t proc proc /proc", setting, err)
 	}
 	return m.choose(setting, files)
 }
@@ -128,9 +128,9 @@ func writable(path string) error {
 	return nil
 }
 
-// refuse names the one command that gives this user a place.
+// refuse tells what was tried, the one command that gives this user a place, and what to configure after it.
 func (m *machine) refuse(target string, cause error) error {
-	command := "sudo mount -t cgroup2 cgroup2 /sys/fs/cgroup"
+	variant, command, setting := "mount", "sudo mount -t cgroup2 cgroup2 /sys/fs/cgroup", target
 	memoryMount, v1 := m.hierarchy(memory)
 	pidsMount, v1pids := m.hierarchy(pids)
 	u, v2 := m.unified()
@@ -141,11 +141,23 @@ func (m *machine) refuse(target string, cause error) error {
 			dirs = append(dirs, f.point+"/agent-mcp")
 		}
 		list := strings.Join(slices.Compact(dirs), " ")
-		command = fmt.Sprintf("sudo sh -c 'mkdir -p %s; chown %d %s'", list, os.Geteuid(), list)
+		variant, command, setting = "version1", fmt.Sprintf("sudo sh -c 'mkdir -p %s; chown %d %s'", list, os.Geteuid(), list), dirs[0]
 	case v2 && target != "auto" && within(u.point, target):
+		variant = "group"
 		command = fmt.Sprintf("sudo sh -c 'echo +memory +pids > %s/cgroup.subtree_control; chown %d %s %s/cgroup.procs'", target, os.Geteuid(), target, target)
 	case v2:
-		command = "systemd-run --user --scope -p Delegate=yes agent-mcp"
+		variant, command, setting = "scope", "systemd-run --user --scope -p Delegate=yes", "auto"
 	}
-	return fault.New(fault.ResourceMemoryUnenforceable, fault.Target(target), fault.Arg("command", command), fault.Cause(cause))
+	return refusal(variant, target, command, setting, cause)
+}
+
+// refusal has the placeholder {program} filled with this program's file; who knows how it was started replaces that.
+func refusal(variant, target, command, setting string, cause error) error {
+	program, err := os.Executable()
+	if err != nil {
+		program = "agent-mcp"
+	}
+	tried := strings.Join(slices.Compact(strings.Split(cause.Error(), "\n")), "; ")
+	return fault.New(fault.ResourceMemoryUnenforceable, fault.Variant(variant), fault.Target(target), fault.Arg("tried", tried), fault.Arg("command", command),
+		fault.Arg("setting", setting), fault.Arg("program", program), fault.Cause(cause))
 }

@@ -83,7 +83,16 @@ func TestChoose(t *testing.T) {
 			if tt.want == "" {
 				f := fault.As(err)
 				if f == nil || f.Code != fault.ResourceMemoryUnenforceable || !strings.Contains(f.Args["command"], tt.command) || f.Target == "" {
-					t.Errorf("got %v, %v; want %s with a command like %q", d, err, fault.ResourceMemoryUnenforceable, tt.command)
+					t.Fatalf("got %v, %v; want %s with a command like %q", d, err, fault.ResourceMemoryUnenforceable, tt.command)
+				}
+				for _, name := range []string{"tried", "setting", "program"} {
+					if v := f.Args[name]; v == "" || strings.Contains(v, "\n") {
+						t.Errorf("%s is %q", name, v)
+					}
+				}
+				// What the person is told to configure is what the command makes.
+				if f.Variant == "version1" && !strings.Contains(f.Args["command"], "mkdir -p "+f.Args["setting"]+" ") {
+					t.Errorf("setting %s is not made by %s", f.Args["setting"], f.Args["command"])
 				}
 				return
 			}
