@@ -14,7 +14,7 @@ import (
 // linkedWorld declares a workspace, a mount, a runtime root and an entry through links; one of them through two.
 func linkedWorld(t *testing.T) *world {
 	w := newWorld(t, "en")
-	for name, to := range map[string]string{"ws-link": "hop", "hop": "ws", "data-link": w.path("data"), "rt-link": "rt", "ws/inner": "../data"} {
+	for name, to := range map[string]string{"ws-link": "hop", "hop": "ws", "data-link": w.path("data"), "rt-link": "rt", "ws/inner": "../data", "elsewhere/inner": "../data"} {
 		if err := os.Symlink(to, w.path(name)); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 
 func frame() Frame {
 	return Frame{User: "USER-PROMPT", Locale: "ja", Skills: "SKILL-LIST", Capability: Capability{
-		Profile: "development", Roots: []Root{{Path: "/w", Rights: "read, write"}}, Programs: []Program{{"go", "program"}}, Network: "none", Limits: "LIMITS",
+		Profile: "development", Roots: []Root{{Path: "/w", Rights: "read, write", Declared: []string{"/home/me/w", "/l"}}}, Programs: []Program{{"go", "program"}}, Network: "none", Limits: "LIMITS",
 	}}
 }
 
@@ -49,7 +49,7 @@ func inOrder(t *testing.T, text string, parts ...string) {
 // proves A-SES-02, A-LOC-02
 func TestRunContextOrder(t *testing.T) {
 	messages := run().Messages()
-	inOrder(t, flat(messages), "<system>", Fixed(), "USER-PROMPT", "Japanese", "SKILL-LIST", "/w: read, write", "- go (program)", "TASK-ONE", "TASK-TWO",
+	inOrder(t, flat(messages), "<system>", Fixed(), "USER-PROMPT", "Japanese", "SKILL-LIST", "- /w: read, write (also known as /home/me/w, /l)\n", "- go (program)", "TASK-ONE", "TASK-TWO",
 		"Running task: t1", "<user>", "EARLIER-SUMMARY", "VERIFIED-RESULT", "REQUEST /w/a b.txt", "<system>", "Execution requirement", "<assistant>CONVERSATION", "<user>Running task t1")
 	if d := cmp.Diff([]int{0, 1, 0, 0, 0}, images(messages)); d != "" {
 		t.Error("images:", d)
