@@ -2,7 +2,6 @@ package yamltree
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -28,14 +27,14 @@ func Parse(file string, data []byte) (*Node, []Problem) {
 		if blank(data) {
 			return &Node{Kind: Map, Pos: Pos{file, 1, 1}}, nil
 		}
-		return nil, []Problem{syntaxProblem(file, err)}
+		return nil, []Problem{syntaxProblem(file, data, err)}
 	}
 	b := builder{file: file}
 	var next yaml.Node
 	if err := loader.Load(&next); err == nil {
 		b.add(first(&next), "", T("yaml.several_documents"))
 	} else if le := loadError(err); le != nil && le.Mark.Line > 0 {
-		b.problems = append(b.problems, syntaxProblem(file, err))
+		b.problems = append(b.problems, syntaxProblem(file, data, err))
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
 		return nil, []Problem{{Pos: whole, Text: T("yaml.not_a_map")}}
@@ -143,25 +142,6 @@ func scalarKind(n *yaml.Node) Kind {
 		return Float
 	}
 	return String // also a time stamp: no key wants one
-}
-
-func syntaxProblem(file string, err error) Problem {
-	if le := loadError(err); le != nil {
-		detail := le.Message
-		if le.ContextMsg != "" {
-			detail += " (" + le.ContextMsg + ")"
-		}
-		return Problem{Pos: Pos{file, le.Mark.Line, le.Mark.Column}, Text: T("yaml.syntax", "detail", detail)}
-	}
-	return Problem{Pos: Pos{File: file}, Text: T("yaml.syntax", "detail", err)}
-}
-
-func loadError(err error) *yaml.LoadError {
-	var le *yaml.LoadError
-	if errors.As(err, &le) {
-		return le
-	}
-	return nil
 }
 
 // blank reports whether data holds nothing but blank lines and comments.
