@@ -14,7 +14,7 @@ import (
 // A workspace declared through a chain of links is used by the path that the person typed: the model is told it, file tools
 // and processes take it. When a link leads elsewhere afterwards, the server does not start and says which.
 //
-// proves A-POL-02, A-SES-02, A-CFG-05, ST-24
+// proves A-POL-02, A-POL-08, A-SES-02, A-CFG-05, ST-24
 func TestWorkspaceIsUsedByItsDeclaredName(t *testing.T) {
 	s := newStageWith(t, `{"model":"scripted","capabilities":["completion","tools"],"rules":[
 		{"name":"plan","when":{"phase":"plan","system_contains":"(also known as WORKSPACE-link)"},"reply":{"content":{"tasks":[{"id":"t1","description":"copy it","depends_on":[],"budget_class":"1K","optimistic_tokens":1,"most_likely_tokens":2,"pessimistic_tokens":3,"requires_external_effect":true,"required_tools":["file_read","file_edit","process_run"]}]}}},
@@ -51,6 +51,13 @@ func TestWorkspaceIsUsedByItsDeclaredName(t *testing.T) {
 		t.Errorf("what the process made: %q, %v", got, err)
 	}
 	s.nothingLeft(t)
+	logs, err := filepath.Glob(filepath.Join(s.dir, "*", "*", "*", "audit.jsonl"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("audit logs %v, %v", logs, err)
+	}
+	if audit, err := os.ReadFile(logs[0]); err != nil || !strings.Contains(string(audit), `"path":"`+workspace+`","declared_as":["`+workspace+`-link"]`) {
+		t.Errorf("the audit does not tell the declared path: %v\n%s", err, audit)
+	}
 
 	if err := os.Mkdir(filepath.Join(s.dir, "other"), 0o755); err != nil {
 		t.Fatal(err)
