@@ -31,7 +31,8 @@ const (
 	TransportHTTP  = "http"
 )
 
-// Config is the validated content of agent.yaml with every default filled in. Paths are absolute.
+// Config is the validated content of agent.yaml with every default filled in. Paths are absolute. When Load reported errors,
+// a mount without Access or an entry without Alias or Path is a declaration of which only the rest is known.
 type Config struct {
 	Language     string
 	MCP          MCP

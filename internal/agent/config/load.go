@@ -71,6 +71,8 @@ type Loaded struct {
 	Locale *locale.Catalogue
 
 	tree *yamltree.Node
+	// flawed tells that Load reported errors, so that only single declarations can be judged.
+	flawed bool
 }
 
 // Problems is what Load or Resolve found.
@@ -115,6 +117,20 @@ func Load(places Places) (*Loaded, Problems) {
 	s := sections{places: places, c: &l.Config, texts: l}
 	s.read(r)
 	return l, Problems{Errors: r.Problems(), Warnings: r.Warnings(), config: places.Config}
+}
+
+// Examine is Load, and when that found errors also what Resolve finds about the declarations that could be read: one run
+// tells both, a misspelt alias and the path beside it that does not exist.
+func Examine(places Places) (*Loaded, Problems) {
+	l, p := Load(places)
+	if len(p.Errors) == 0 || l.tree == nil {
+		return l, p
+	}
+	l.flawed = true
+	_, more := Resolve(l)
+	p.Errors, p.faults = append(p.Errors, more.Errors...), append(p.faults, more.faults...)
+	yamltree.Sort(p.Errors)
+	return l, p
 }
 
 func readTrees(l *Loaded) (*yamltree.Node, []yamltree.Problem) {

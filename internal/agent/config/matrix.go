@@ -131,7 +131,7 @@ func (v *view) value(was, now string) string {
 }
 
 func (v *view) resources() {
-	if !v.valid {
+	if v.now.Snapshot.Resources.MemoryMB == 0 {
 		v.section("show.resources", nil, nil)
 		return
 	}

@@ -36,7 +36,7 @@ type resolver struct {
 
 // Resolve follows every declared path to its object, hashes the entries, and compiles the policy. Every problem is reported
 // at the line that declares the thing. The result holds what could be resolved, also when there are problems. It changes
-// nothing. Load has reported no error for l.
+// nothing. When Load has reported errors for l only the problems count, those of single declarations.
 func Resolve(l *Loaded) (*Resolved, Problems) {
 	r := resolver{l: l, keys: map[policy.Section][]string{}}
 	c := l.Config.Sandbox
@@ -50,13 +50,13 @@ func Resolve(l *Loaded) (*Resolved, Problems) {
 		}
 	}
 	for _, m := range c.Mounts {
-		if dir, ok := r.directory(m.Path); ok {
+		if dir, ok := r.directory(m.Path); ok && m.Access != "" {
 			s.Mounts = append(s.Mounts, MountResolution{dir, m.Access})
 			r.key(policy.InMounts, m.Item)
 		}
 	}
 	for _, e := range c.Entries {
-		if entry, ok := r.entry(e); ok {
+		if entry, ok := r.entry(e); ok && e.Alias != "" {
 			s.Entries = append(s.Entries, entry)
 			r.key(policy.InEntries, e.Key)
 		}
@@ -70,6 +70,8 @@ func Resolve(l *Loaded) (*Resolved, Problems) {
 	out.Policy = compiled
 	if err == nil {
 		s.Resources, s.Network = compiled.Resources, compiled.Network
+	} else if limits, err := policy.Compile(policy.SandboxPolicy{Profile: s.Profile, Resources: declared.Resources, Network: sandbox.NetworkPolicy{Access: sandbox.NetworkNone}}); err == nil {
+		s.Resources = limits.Resources // what is wrong elsewhere does not make them unknown
 	}
 	r.classes(s, compiled)
 	s.normalize()
@@ -122,6 +124,9 @@ func (r *resolver) entry(e Entry) (EntryResolution, bool) {
 		if dir, runtimeOK = r.directory(e.RuntimeRoot); runtimeOK {
 			out.RuntimeRoot = &dir
 		}
+	}
+	if e.Path.Abs == "" { // Load has said so
+		return out, false
 	}
 	exe, err := resolve.Executable(e.Path.Abs)
 	if err == nil && !(utf8.ValidString(exe.Path) && utf8.ValidString(e.Path.Abs)) {
@@ -202,6 +207,9 @@ func (r *resolver) compileProblems(err error) {
 		return
 	}
 	for _, p := range ps {
+		if r.l.flawed && p.Section != policy.InWorkspaces && p.Section != policy.InMounts && p.Section != policy.InEntries {
+			continue // a value that Load refused has its default here
+		}
 		key := p.Where()
 		if keys := r.keys[p.Section]; p.Index >= 0 && p.Index < len(keys) {
 			key = keys[p.Index]

@@ -54,12 +54,12 @@ func (s *sections) sandbox(m *yamltree.Section) {
 }
 
 func (s *sections) mount(item yamltree.Value) {
+	if !shaped(item, "config.accepts.mount") {
+		return
+	}
 	m := item.Section()
 	defer m.Done()
 	path, access := m.Key("path"), m.Key("access")
-	if !item.Present() || item.Node().Kind != yamltree.Map {
-		return
-	}
 	allowed := mountAccesses
 	if s.c.Sandbox.Profile == ProfileReadonly {
 		allowed = allowed[:1] // A-POL-01
@@ -71,39 +71,55 @@ func (s *sections) mount(item yamltree.Value) {
 	if access.Required(allowed...) {
 		mount.Access = access.Enum("", allowed...)
 	}
-	if mount.Abs != "" && mount.Access != "" {
+	if mount.Abs != "" {
 		s.c.Sandbox.Mounts = append(s.c.Sandbox.Mounts, mount)
 	}
 }
 
 func (s *sections) entry(item yamltree.Value) {
+	if !shaped(item, "config.accepts.entry") {
+		return
+	}
 	m := item.Section()
 	defer m.Done()
 	alias, path, runtime, env := m.Key("alias"), m.Key("path"), m.Key("runtime_root"), m.Key("environment")
-	if !item.Present() || item.Node().Kind != yamltree.Map {
-		return
-	}
 	environment(env)
 	e := Entry{Key: item.Path(), RuntimeRoot: s.path(runtime)}
 	if path.Required() {
 		e.Path = s.path(path)
 	}
-	if !alias.Required() {
-		return
+	e.Alias = s.alias(alias)
+	s.c.Sandbox.Entries = append(s.c.Sandbox.Entries, e)
+}
+
+// alias returns a usable alias, or "" when a problem was recorded.
+func (s *sections) alias(v yamltree.Value) string {
+	if !v.Required() {
+		return ""
 	}
-	if e.Alias = alias.Text(""); !aliasPattern().MatchString(e.Alias) {
-		if alias.Node().Kind == yamltree.String {
-			alias.Fail(yamltree.T("config.alias.form", "value", e.Alias), yamltree.T("config.accepts.alias"))
+	alias := v.Text("")
+	if !aliasPattern().MatchString(alias) {
+		if v.Node().Kind == yamltree.String {
+			v.Fail(yamltree.T("config.alias.form", "value", alias), yamltree.T("config.accepts.alias"))
 		}
-		return
+		return ""
 	}
 	for _, other := range s.c.Sandbox.Entries { // A-POL-04
-		if strings.EqualFold(other.Alias, e.Alias) {
-			alias.Fail(yamltree.T("config.alias.twice", "value", e.Alias, "other", other.Key), yamltree.Text{})
-			return
+		if strings.EqualFold(other.Alias, alias) {
+			v.Fail(yamltree.T("config.alias.twice", "value", alias, "other", other.Key), yamltree.Text{})
+			return ""
 		}
 	}
-	s.c.Sandbox.Entries = append(s.c.Sandbox.Entries, e)
+	return alias
+}
+
+// shaped requires an item of a list to be a map, and shows its form when it is not.
+func shaped(item yamltree.Value, form string) bool {
+	if item.Present() && item.Node().Kind != yamltree.Map {
+		item.Fail(yamltree.T("yaml.wrong_type", "value", item.Shown()), yamltree.T(form))
+		return false
+	}
+	return item.Present()
 }
 
 // environment checks the shape; any variable comes later.
@@ -137,12 +153,12 @@ func (s *sections) network(m *yamltree.Section) {
 	local, restricted := m.Key("local_endpoints"), m.Key("restricted_endpoints")
 	n.Local = ports(local)
 	for _, item := range restricted.List() {
+		if !shaped(item, "config.accepts.endpoint_item") {
+			continue
+		}
 		e := item.Section()
 		host, list := e.Key("host"), e.Key("ports")
 		e.Done()
-		if !item.Present() || item.Node().Kind != yamltree.Map {
-			continue
-		}
 		host.Required()
 		list.Required()
 		n.Restricted = append(n.Restricted, sandbox.Endpoint{Host: host.Text(""), Ports: ports(list)})

@@ -5,7 +5,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
+	"sync"
 	"unicode/utf8"
 
 	"sekisho/internal/fault"
@@ -180,8 +181,8 @@ func (s *sections) path(v yamltree.Value) Path {
 	case text == "":
 		v.Fail(yamltree.T("config.path.empty"), yamltree.Text{})
 		return Path{}
-	case text == "~" || strings.HasPrefix(text, "~/"):
-		v.Fail(yamltree.T("config.path.tilde"), yamltree.Text{})
+	case shellPath().MatchString(text):
+		v.Fail(yamltree.T("config.path.shell", "part", shellPath().FindString(text)), yamltree.T("config.accepts.path", "path", wholePath(text)))
 		return Path{}
 	}
 	abs := text
@@ -189,6 +190,24 @@ func (s *sections) path(v yamltree.Value) Path {
 		abs = filepath.Join(filepath.Dir(s.places.Config), abs)
 	}
 	return Path{Logical: text, Abs: filepath.Clean(abs), Key: v.Path()}
+}
+
+// shellPath matches the beginnings of a path that a shell would replace.
+var shellPath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(~[^/]*|\$[A-Za-z_][A-Za-z0-9_]*|\$\{[^}]*\}|\$\([^)]*\)|%[A-Za-z_]+%)`)
+})
+
+// wholePath is an example of what to write instead.
+func wholePath(text string) string {
+	home, err := os.UserHomeDir()
+	part := shellPath().FindString(text)
+	if err != nil || part != "~" && part != "$HOME" && part != "${HOME}" {
+		home = "/home/me"
+	}
+	if len(part) > 1 && part[0] == '~' {
+		home = "/home/" + part[1:]
+	}
+	return home + text[len(part):]
 }
 
 // beside is a built-in default's path beside the executable, or "" when the executable is not known.

@@ -30,8 +30,10 @@ func Show(w io.Writer, l *Loaded, r *Resolved, p Problems, store *Store) error {
 	v.entries()
 	v.network()
 	v.resources()
-	v.baseline()
 	v.environment()
+	if v.valid { // with errors they are what matters
+		v.baseline()
+	}
 	if _, werr := io.WriteString(w, v.b.String()); werr != nil {
 		return fmt.Errorf("showing permissions: %w", werr)
 	}

@@ -68,7 +68,7 @@ func (o Options) load() (*session, bool) {
 		return nil, false
 	}
 	places.Program = o.Program
-	loaded, problems := config.Load(places)
+	loaded, problems := config.Examine(places)
 	s := &session{Options: o, places: places, loaded: loaded, warnings: problems.Warnings}
 	return s, s.check(problems)
 }
