@@ -58,7 +58,11 @@ func TestResolveAgreesWithAnotherResolver(t *testing.T) {
 						must(t, os.Symlink(relative(), p))
 					case 4:
 						base := rapid.SampledFrom([]string{"/w", "/r", "/out", "/k", "/p/l", "/p", ""}).Draw(rt, "base")
-						must(t, os.Symlink(dir+base+"/"+relative(), p))
+						rest := relative()
+						if base == "/out" { // no way back: the other resolver would go through what the walk may not see
+							rest = strings.ReplaceAll(rest, "..", "a")
+						}
+						must(t, os.Symlink(dir+base+"/"+rest, p))
 					}
 				}
 			}
