@@ -55,9 +55,9 @@ func openLogs(fsys fileop.FS, c config.Logging, stderr io.Writer) (_ *logs, err 
 		return nil, err
 	}
 	options := &slog.HandlerOptions{Level: level(c.Level)}
-	file := slog.NewTextHandler(l.app, options)
+	file := tidy{slog.NewTextHandler(l.app, options)}
 	l.file = slog.New(file)
-	l.Logger = slog.New(slog.NewMultiHandler(slog.NewTextHandler(stderr, options), file))
+	l.Logger = slog.New(slog.NewMultiHandler(tidy{slog.NewTextHandler(stderr, options)}, file))
 	return l, nil
 }
 

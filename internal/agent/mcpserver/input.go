@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -71,6 +73,9 @@ func parseRun(raw json.RawMessage, limits ImageLimits) (runInput, error) {
 	if in.Request, err = stringMember(m, "request", true); err != nil {
 		return in, err
 	}
+	if blank(in.Request) { // the schema cannot say that
+		return in, invalid("request", "reason.blank", nil)
+	}
 	if in.SessionID, err = uuidMember(m, "session_id", false); err != nil {
 		return in, err
 	}
@@ -87,6 +92,11 @@ func parseRun(raw json.RawMessage, limits ImageLimits) (runInput, error) {
 		}
 	}
 	return in, nil
+}
+
+// blank reports whether nothing in a text can be seen.
+func blank(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
 }
 
 func parseStatus(raw json.RawMessage) (statusInput, error) {

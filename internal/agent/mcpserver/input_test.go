@@ -34,6 +34,8 @@ func TestRunArgumentsAreRefusedByField(t *testing.T) {
 	for args, field := range map[string]string{
 		`{}`:                                  "request",
 		`{"request":""}`:                      "request",
+		`{"request":"   "}`:                   "request",
+		`{"request":"\n\t\u3000\u200b"}`:      "request",
 		`{"request":7}`:                       "request",
 		`{"request":null}`:                    "request",
 		`{"Request":"x"}`:                     "Request",
