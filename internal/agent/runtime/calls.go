@@ -76,6 +76,7 @@ func (x *run) call(ctx context.Context, t planner.Task, l *ledger, call agent.To
 		return r, nil, x.ended(r.Fatal)
 	case r.OK:
 		l.succeed(call, r)
+		x.around = answered(l.base, x.around, call, r)
 		x.keep(l, call, r)
 		if repeats {
 			r.Content += "\n[The same call has succeeded before and nothing else has changed since. Do not repeat it.]"

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 
 	"sekisho/internal/agent"
 	"sekisho/internal/agent/ollama"
+	"sekisho/internal/agent/planner"
 	"sekisho/internal/agent/tool"
 	"sekisho/internal/fault"
 )
@@ -20,6 +22,31 @@ func testsFail(_ context.Context, _ tool.Scope, call agent.ToolCall) agent.ToolR
 		return failsWith(call, fault.ToolFailed)
 	}
 	return succeeds(call)
+}
+
+// shellTestsFail makes every run of test.sh by a shell fail and everything else succeed.
+func shellTestsFail(_ context.Context, _ tool.Scope, call agent.ToolCall) agent.ToolResult {
+	if strings.Contains(string(call.Arguments), "test.sh") {
+		return failsWith(call, fault.ToolFailed)
+	}
+	return succeeds(call)
+}
+
+// changesFail makes every change of /w/a fail and everything else succeed.
+func changesFail(_ context.Context, _ tool.Scope, call agent.ToolCall) agent.ToolResult {
+	if a := arguments(call); a.Path == "/w/a" && planner.SideEffect(call.Name, a.Operation) {
+		return failsWith(call, fault.ToolFailed)
+	}
+	return succeeds(call)
+}
+
+func runOf(executable string, args ...string) agent.ToolCall {
+	text, _ := json.Marshal(append([]string{}, args...))
+	return use("process_run", `{"executable":"`+executable+`","args":`+string(text)+`,"cwd":"/w"}`)
+}
+
+func shell(stdin string) agent.ToolCall {
+	return use("process_run", `{"executable":"sh","args":[],"cwd":"/w","stdin":"`+stdin+`"}`)
 }
 
 // The lies of a model that wants to be finished. None may end completed. The plan cut by length is in plan_test.go, the
@@ -37,6 +64,11 @@ func TestLies(t *testing.T) {
 		"edits but the test fails":             {testsFail, []answer{plans(coding), uses(edit("/w/a"), goRun("test")), done}, fault.AgentSameFailureLimit},
 		"failing test, passing other command":  {testsFail, []answer{plans(coding), uses(edit("/w/a"), goRun("test"), goRun("version")), done}, fault.AgentSameFailureLimit},
 		"failing test after a passing command": {testsFail, []answer{plans(coding), uses(goRun("version"), edit("/w/a"), goRun("test")), done}, fault.AgentSameFailureLimit},
+		"another run of the same shell":        {shellTestsFail, []answer{plans(coding), uses(edit("/w/a"), runOf("sh", "./test.sh"), runOf("sh", "-c", ":")), done}, fault.AgentSameFailureLimit},
+		"the same shell after another edit":    {shellTestsFail, []answer{plans(coding), uses(runOf("sh", "./test.sh"), edit("/w/a"), runOf("sh", "-c", "true")), done}, fault.AgentSameFailureLimit},
+		"other input to the same shell":        {shellTestsFail, []answer{plans(coding), uses(edit("/w/a"), shell("./test.sh"), shell("true")), done}, fault.AgentSameFailureLimit},
+		"a failed change, then only read":      {changesFail, []answer{plans(planned("t1", true, "file_edit")), uses(edit("/w/b"), edit("/w/a"), read("/w/a")), done}, fault.AgentSameFailureLimit},
+		"a failed mkdir, then a list":          {changesFail, []answer{plans(planned("t1", true, "file_edit dir")), uses(edit("/w/b"), use("dir", `{"path":"/w/a","operation":"mkdir"}`), use("dir", `{"path":"/w/a","operation":"list"}`)), done}, fault.AgentSameFailureLimit},
 		"test never run":                       {nil, []answer{plans(coding), uses(edit("/w/a")), done}, fault.AgentSameFailureLimit},
 		"edits in a run-only task":             {nil, []answer{plans(planned("t1", true, "process_run")), uses(edit("/w/a")), done}, fault.AgentSameFailureLimit},
 		"lists instead of making a directory":  {nil, []answer{plans(planned("t1", true, "dir")), uses(use("dir", `{"path":"/w","operation":"list"}`)), done}, fault.AgentSameFailureLimit},
@@ -128,24 +160,6 @@ func TestTextAfterAFailureCountsAsThatFailure(t *testing.T) {
 		if told := w.told(agent.PhaseExecution, 1); !strings.Contains(told, `process_run of "go test" failed with code tool.failed`) && !strings.Contains(w.told(agent.PhaseExecution, 2), `process_run of "go test" failed with code tool.failed`) {
 			t.Error("the model was not told which failure is open")
 		}
-	})
-}
-
-// proves A-TOOL-08, A-PLAN-09
-func TestFailureIsResolvedByTheSameProgram(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fixed := false
-		w := newWorld(t, config(), plans(coding), uses(goRun("test", "-bad")), uses(edit("/w/a")), uses(goRun("test")), says("done"))
-		w.tools.do = func(ctx context.Context, s tool.Scope, call agent.ToolCall) agent.ToolResult {
-			if call.Name == "file_edit" {
-				fixed = true
-			}
-			if !fixed {
-				return testsFail(ctx, s, call)
-			}
-			return succeeds(call)
-		}
-		w.ends(agent.Completed, "")
 	})
 }
 

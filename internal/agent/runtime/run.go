@@ -25,6 +25,7 @@ type run struct {
 	replans    int
 	denied     map[fingerprint]bool // refusals that a replan has answered
 	answer     string               // of the planner task completed last
+	around     []failedCall         // failures that completed planner tasks went around
 }
 
 // closeTimeout bounds the end of a task's sandbox. Killing a tree takes milliseconds; what takes longer is stuck in the
@@ -112,7 +113,17 @@ func (x *run) work() *ending {
 	case <-job.Lost(): // the run fails, it never completes (A-SBX-09)
 		return x.ended(fault.New(fault.SandboxLost))
 	default:
+		x.worked()
 		return nil
+	}
+}
+
+// worked keeps, for a task that completes, the latest failure that was gone around. A refusal that a replan answered is the
+// stronger word.
+func (x *run) worked() {
+	if n := len(x.around); n > 0 && x.task.worked == nil {
+		f := x.around[n-1]
+		x.task.worked = &ending{code: f.code, text: f.text}
 	}
 }
 

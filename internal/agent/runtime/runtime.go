@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -76,6 +77,7 @@ type Config struct {
 type Runtime struct {
 	deps     Deps
 	frame    prompt.Frame
+	base     string // where relative paths of file tools start: the one workspace, else ""
 	sessions *session.Store
 	fatal    chan error
 	wake     chan struct{} // holds one token when the runner has to look again
@@ -103,6 +105,7 @@ func New(deps Deps) *Runtime {
 		frame: prompt.Frame{
 			User: deps.Config.UserPrompt, Locale: deps.Texts.Name(), Capability: capability(deps.Policy),
 		},
+		base:     workspace(deps.Policy),
 		sessions: session.NewStore(deps.Config.SessionTTL, deps.Now),
 		fatal:    make(chan error, 1),
 		wake:     make(chan struct{}, 1),
@@ -111,6 +114,22 @@ func New(deps Deps) *Runtime {
 	}
 	go r.loop()
 	return r
+}
+
+// workspace is the one workspace root, or "": see A-TOOL-04 and the tools' own rule for relative paths.
+func workspace(p *sandbox.EffectivePolicy) string {
+	var found []string
+	if p != nil {
+		for _, root := range p.Roots {
+			if slices.Contains(root.Origins, sandbox.OriginWorkspace) {
+				found = append(found, root.Path)
+			}
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
 }
 
 // Fatal delivers at most one error after which the application must stop: something could not be cleaned up

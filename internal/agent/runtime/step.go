@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"sekisho/internal/agent"
@@ -26,7 +25,7 @@ func (x *run) step(ctx context.Context, t planner.Task) (*obstacle, *ending) {
 		return nil, x.because(ctx, err)
 	}
 	x.publish()
-	l := &ledger{}
+	l := &ledger{base: x.base}
 	exchange := &session.Exchange{}
 	for {
 		x.task.session.SetGraph(x.graph.Tasks())
@@ -61,11 +60,11 @@ func (x *run) step(ctx context.Context, t planner.Task) (*obstacle, *ending) {
 // judge decides about a reply without a tool call: "" when the planner task is verified, otherwise the observation that
 // answers it and the failure as which it counts (A-TOOL-08). What the reply says plays no part.
 func (x *run) judge(t planner.Task, l *ledger, reply ollama.Response) (string, fingerprint) {
+	failed, open := l.open()
 	switch missing := l.evidence.Missing(t); {
-	case len(l.unresolved) > 0:
-		f := l.unresolved[len(l.unresolved)-1]
-		return "Not finished: " + describe(f) + " failed with code " + string(f.fingerprint.code) + " and no later call has made up for it. " +
-			"Find the cause, correct it and make the call that succeeds now. A statement does not count.", f.fingerprint
+	case open:
+		return "Not finished: " + failed.what + " failed with code " + string(failed.code) + " and no later call has made up for it. " +
+			"Find the cause, correct it and make the call that succeeds now, on the same thing. A statement does not count.", failed.fingerprint
 	case reply.Empty && reply.Dropped:
 		return "Nothing was received: your tool call was not valid and was dropped. The available tools are " + x.toolList() +
 			". Call one of them with the arguments of its schema, or answer in plain text if the task is finished.", fingerprint{"", t.ID, fault.OllamaEmptyResponse}
@@ -77,13 +76,6 @@ func (x *run) judge(t planner.Task, l *ledger, reply ollama.Response) (string, f
 			fingerprint{"", t.ID, fault.ToolNotExecuted}
 	}
 	return "", fingerprint{}
-}
-
-func describe(f failedCall) string {
-	if f.program != "" {
-		return fmt.Sprintf("%s of %q", f.tool, f.program)
-	}
-	return f.tool
 }
 
 func (x *run) toolList() string {
@@ -121,6 +113,7 @@ func (x *run) complete(ctx context.Context, t planner.Task, l *ledger, answer st
 		return x.because(ctx, err)
 	}
 	x.answer = answer
+	x.around = append(x.around, l.failures...) // open ones there are none
 	x.task.session.AddResult(session.Result{
 		Task: x.task.status.TaskID, Planner: t.ID, Description: t.Description, Answer: answer, Calls: l.result.calls, Changed: l.result.changed,
 	})

@@ -31,7 +31,7 @@ type task struct {
 	done    chan struct{} // closed when terminal
 
 	status agent.TaskStatus // guarded by Runtime.mu; Message is made when it is asked for
-	// worked is a refusal or limit that a new plan went around. A completed task keeps showing it: the model's answer may
+	// worked is a refusal or limit that a new plan went around, or a failure that a later call did. A completed task keeps showing it: the model's answer may
 	// pass over it, and no code can tell whether that matters to the user.
 	worked *ending
 }
