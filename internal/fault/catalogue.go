@@ -72,6 +72,7 @@ const (
 	SessionNotFound Code = "session.not_found"
 	RequestInvalid  Code = "request.invalid"
 	ServerStopping  Code = "server.stopping"
+	ServerBusy      Code = "server.busy"
 	StateUnusable   Code = "state.unusable"
 )
 
@@ -113,7 +114,7 @@ var catalogue = map[Code]Info{
 	ToolFailed:           {Category: ToolFailure, Retry: true, Variants: []string{"patch_malformed", "patch_no_match", "patch_ambiguous", "hash_mismatch", "not_found", "is_directory", "not_directory", "target_exists", "cross_volume", "encoding", "too_large", "invalid_syntax", "access", "swapped", "binary", "beyond_end", "whole_too_large", "exit_code"}},
 	ToolNotExecuted:      {Category: ToolFailure, Retry: true},
 
-	AgentSameFailureLimit: {Category: ToolFailure, Variants: []string{"not_executed", "empty_response", "no_progress"}},
+	AgentSameFailureLimit: {Category: ToolFailure, Variants: []string{"claimed", "not_executed", "empty_response", "no_progress"}},
 	AgentMaxIterations:    {Category: ResourceLimit},
 	AgentInternal:         {Category: Internal},
 	AgentCancelled:        {Category: Internal},
@@ -149,6 +150,7 @@ var catalogue = map[Code]Info{
 	SessionNotFound: {Category: Validation},
 	RequestInvalid:  {Category: Validation},
 	ServerStopping:  {Category: Validation},
+	ServerBusy:      {Category: ResourceLimit},
 	StateUnusable:   {Category: Validation, Variants: []string{"reason", "audit"}},
 }
 

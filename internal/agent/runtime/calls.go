@@ -55,7 +55,7 @@ func (x *run) calls(ctx context.Context, t planner.Task, l *ledger, calls []agen
 func (x *run) call(ctx context.Context, t planner.Task, l *ledger, call agent.ToolCall) (agent.ToolResult, *obstacle, *ending) {
 	earlier, repeats := l.repeated(call)
 	if repeats {
-		if end := x.counted(fingerprintOf(call, noProgress)); end != nil {
+		if end := x.counted(fingerprintOf(call, noProgress), variant(noProgress), earlier.Happened); end != nil {
 			return agent.ToolResult{}, nil, end
 		}
 		if readOnly(call) {
@@ -96,7 +96,7 @@ func (x *run) call(ctx context.Context, t planner.Task, l *ledger, call agent.To
 	}
 	x.task.session.AddFailure(string(r.ErrorCode), r.TargetPath)
 	l.fail(call, r)
-	return r, nil, x.counted(fingerprintOf(call, r.ErrorCode))
+	return r, nil, x.counted(fingerprintOf(call, r.ErrorCode), variant(r.ErrorCode), r.Happened)
 }
 
 // undispatched writes the audit line of a call that never reached the dispatcher, which writes those of all others.

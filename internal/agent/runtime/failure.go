@@ -22,13 +22,14 @@ import (
 //   - open: neither. The planner task is not finished, whatever the model says.
 type failedCall struct {
 	fingerprint
-	text    string // localized
-	what    string // names the call for the model
-	path    string // object of a file tool
-	command command
-	none    bool // the arguments were refused: nothing was tried on any object, so any success of the tool will do
-	change  bool // the call would have changed something
-	around  bool
+	text     string // localized
+	sentence string // the part of text that says what happened
+	what     string // names the call for the model
+	path     string // object of a file tool
+	command  command
+	none     bool // the arguments were refused: nothing was tried on any object, so any success of the tool will do
+	change   bool // the call would have changed something
+	around   bool
 }
 
 // command is the object of process_run.
@@ -39,7 +40,7 @@ type command struct {
 
 func newFailedCall(base string, call agent.ToolCall, r agent.ToolResult) failedCall {
 	a := arguments(call)
-	f := failedCall{fingerprint: fingerprintOf(call, r.ErrorCode), text: r.UserText, change: planner.SideEffect(call.Name, a.Operation)}
+	f := failedCall{fingerprint: fingerprintOf(call, r.ErrorCode), text: r.UserText, sentence: r.Happened, change: planner.SideEffect(call.Name, a.Operation)}
 	switch {
 	case r.ErrorCode == fault.ToolArgumentsInvalid && r.TargetPath == "":
 		f.none, f.what = true, call.Name

@@ -90,6 +90,9 @@ func TestLies(t *testing.T) {
 				if s.Result != "" || s.CompletedTasks != 0 {
 					t.Errorf("a lie was believed: %+v", s)
 				}
+				if !strings.Contains(s.LastError, "WHAT HAPPENED") && !strings.Contains(s.LastError, "The step was: do t") {
+					t.Errorf("last error does not tell what failed: %s", s.LastError)
+				}
 				if e := w.audit.of("task.end"); len(e) != 1 || e[0].FinalState != "failed" || e[0].ErrorCode != string(c.code) {
 					t.Errorf("audit: %+v", e)
 				}

@@ -149,7 +149,7 @@ func (f *tools) dispatched() []string {
 }
 
 func succeeds(call agent.ToolCall) agent.ToolResult {
-	r := agent.ToolResult{CallID: call.ID, Name: call.Name, OK: true, Content: `{"ok":true}` + "\nCONTENT OF " + canonical(call)}
+	r := agent.ToolResult{CallID: call.ID, Name: call.Name, OK: true, Happened: "WHAT WORKED", Content: `{"ok":true}` + "\nCONTENT OF " + canonical(call)}
 	r.SideEffect = planner.SideEffect(call.Name, arguments(call).Operation)
 	return r
 }
@@ -158,6 +158,6 @@ func failsWith(call agent.ToolCall, code fault.Code) agent.ToolResult {
 	info, _ := fault.Lookup(code)
 	return agent.ToolResult{
 		CallID: call.ID, Name: call.Name, ErrorCode: code, ErrorCategory: info.Category, RetryAllowed: info.Retry, TargetPath: "/t",
-		UserText: "USER TEXT", Content: fmt.Sprintf(`{"ok":false,"error_code":%q}`, code) + "\nwhy it failed",
+		UserText: "USER TEXT", Happened: "WHAT HAPPENED", Content: fmt.Sprintf(`{"ok":false,"error_code":%q}`, code) + "\nwhy it failed",
 	}
 }

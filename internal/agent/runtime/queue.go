@@ -9,8 +9,15 @@ import (
 	"sekisho/internal/fault"
 )
 
+// Limits of what is accepted and not finished. They are far above what one user can wait for; they bound the memory that a
+// client running away can take.
+const (
+	maxUnfinished      = 64
+	maxUnfinishedBytes = 256 << 20 // request texts and images in Base64
+)
+
 // Enqueue accepts a request and returns at once. The agent task is detached from whatever context the caller has.
-// Errors: session.not_found, server.stopping.
+// Errors: session.not_found, server.stopping, server.busy; none leaves a task or a session.
 func (r *Runtime) Enqueue(q Request) (Accepted, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -18,6 +25,10 @@ func (r *Runtime) Enqueue(q Request) (Accepted, error) {
 		return Accepted{}, fault.New(fault.ServerStopping)
 	}
 	r.expire()
+	size := q.size()
+	if r.unfinished >= maxUnfinished || r.bytes+size > maxUnfinishedBytes {
+		return Accepted{}, fault.New(fault.ServerBusy, fault.Arg("count", r.unfinished))
+	}
 	var s *session.Session
 	if q.SessionID == "" {
 		s = r.sessions.Open(r.deps.NewID(), q.Owner)
@@ -27,7 +38,9 @@ func (r *Runtime) Enqueue(q Request) (Accepted, error) {
 			return Accepted{}, err
 		}
 	}
-	t := &task{request: q, session: s, done: make(chan struct{})}
+	r.unfinished++
+	r.bytes += size
+	t := &task{request: q, size: size, session: s, done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.status = agent.TaskStatus{TaskID: r.deps.NewID(), SessionID: s.ID(), Status: agent.Queued}
 	r.tasks[t.status.TaskID] = t

@@ -87,6 +87,9 @@ type Runtime struct {
 	tasks    map[string]*task
 	queue    []*task // accepted and not yet begun, in order of acceptance
 	stopping bool
+	// unfinished counts the tasks that are not terminal, bytes the size of their requests.
+	unfinished int
+	bytes      int64
 }
 
 // New returns a Runtime whose runner waits for requests; Stop ends it.

@@ -50,7 +50,11 @@ func (x *run) step(ctx context.Context, t planner.Task) (*obstacle, *ending) {
 		if observation == "" {
 			return nil, x.complete(ctx, t, l, reply.Message.Content)
 		}
-		if end := x.counted(f); end != nil {
+		said, happened := variant(f.code), x.deps.Texts.Text("message.failed_step", map[string]string{"description": x.userText(x.task, t.Description)})
+		if failed, open := l.open(); open { // the model only said that it is done
+			said, happened = "claimed", failed.sentence
+		}
+		if end := x.counted(f, said, happened); end != nil {
 			return nil, end
 		}
 		exchange.AddText(reply.Message, observation)
@@ -86,25 +90,30 @@ func (x *run) toolList() string {
 	return strings.Join(names, ", ")
 }
 
-// counted adds one occurrence of a failure and ends the agent task at the limit.
-func (x *run) counted(f fingerprint) *ending {
-	if x.guard.count(f) {
-		return x.ended(fault.New(fault.AgentSameFailureLimit, variant(f.code), fault.Arg("count", x.guard.limit), fault.Arg("cause", f.code)))
+// counted adds one occurrence of a failure and ends the agent task at the limit. Said is the variant of the sentence, happened
+// what the user is told about the last occurrence.
+func (x *run) counted(f fingerprint, said, happened string) *ending {
+	if !x.guard.count(f) {
+		return nil
 	}
-	return nil
+	e := fault.New(fault.AgentSameFailureLimit, fault.Variant(said), fault.Arg("count", x.guard.limit), fault.Arg("cause", f.code))
+	end := x.ended(e)
+	sentence, remedy := x.deps.Texts.Error(e)
+	end.text = x.deps.Texts.Join(sentence, happened, remedy)
+	return end
 }
 
 // variant selects the sentence of agent.same_failure_limit for what was counted.
-func variant(code fault.Code) fault.Option {
+func variant(code fault.Code) string {
 	switch code {
 	case fault.ToolNotExecuted:
-		return fault.Variant("not_executed")
+		return "not_executed"
 	case fault.OllamaEmptyResponse:
-		return fault.Variant("empty_response")
+		return "empty_response"
 	case noProgress:
-		return fault.Variant("no_progress")
+		return "no_progress"
 	}
-	return fault.Variant("")
+	return ""
 }
 
 // complete closes a verified planner task and keeps its results.

@@ -19,12 +19,21 @@ type Request struct {
 	Owner string
 }
 
+func (q Request) size() int64 {
+	n := int64(len(q.Text))
+	for _, i := range q.Images {
+		n += int64(len(i.Data))
+	}
+	return n
+}
+
 // Accepted names the new agent task.
 type Accepted struct{ TaskID, SessionID string }
 
 // task is one agent task. Its context is its own, detached from whoever asked for it.
 type task struct {
 	request Request
+	size    int64 // of the request as accepted
 	session *session.Session
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -86,6 +95,8 @@ func (r *Runtime) finish(t *task, to agent.Status, end *ending, result string) {
 		t.status.Result = result
 	}
 	t.request.Images = nil
+	r.unfinished--
+	r.bytes -= t.size
 	t.cancel(nil)
 	r.sessions.End(t.session)
 	close(t.done)
