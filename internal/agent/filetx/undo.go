@@ -111,7 +111,7 @@ func (tx *transaction) restore(now *rootio.Target, r record) (string, error) {
 		err = fmt.Errorf("the kept bytes have the digest %s instead of %s", sum, r.Before.SHA256)
 	}
 	if err == nil {
-		err = now.Finish(f, r.Before.info(rootio.File))
+		err = now.FinishOld(f, r.Before.info(rootio.File))
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", errors.Join(err, now.Discard(r.Restore))

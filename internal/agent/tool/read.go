@@ -78,7 +78,7 @@ func (d *Dispatcher) read(ctx context.Context, a readArgs, t *rootio.Target) out
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func (d *Dispatcher) metadata(ctx context.Context, a readArgs, f *os.File, st os.FileInfo, h readHeader) outcome {
-	h.Kind, h.Mode, h.Modified = "file", st.Mode().Perm().String(), stamp(st.ModTime())
+	h.Kind, h.Mode, h.Modified = "file", st.Mode().String(), stamp(st.ModTime())
 	head := make([]byte, sniffBytes)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {

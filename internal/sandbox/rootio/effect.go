@@ -131,8 +131,15 @@ func (t *Target) CreateBeside(name string) (*os.File, error) {
 func (t *Target) Write(f *os.File, p []byte) error { return t.set.fsys.Write(f, p) }
 
 // Finish gives the new file owner and mode and flushes it. Like describes the file to be replaced; the zero Info means a
-// new one, which gets mode 0644 and, when the server runs as root, the owner of the root directory.
+// new one, which gets mode 0644 and, when the server runs as root, the owner of the root directory. Setuid and setgid are
+// never kept: new content was not what somebody let run as its owner.
 func (t *Target) Finish(f *os.File, like Info) error {
+	like.Mode &^= fs.ModeSetuid | fs.ModeSetgid
+	return t.FinishOld(f, like)
+}
+
+// FinishOld is Finish for the very bytes that the object described by like had: nothing of its mode is taken away.
+func (t *Target) FinishOld(f *os.File, like Info) error {
 	perm, who := fs.FileMode(0o644), t.newOwner()
 	if like.Kind == File {
 		perm, who = like.Mode, owner{like.UID, like.GID}

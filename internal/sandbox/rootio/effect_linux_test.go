@@ -47,6 +47,35 @@ func TestReplaceKeepsModeAndOwner(t *testing.T) {
 	}
 }
 
+// proves A-TOOL-03
+func TestReplacedProgramRunsAsNobodyElse(t *testing.T) {
+	v := newWorld(t)
+	must(t, os.Chmod(v.w+"/f", fs.ModeSetuid|fs.ModeSetgid|0o755))
+	s := newSet(t, v.roots(t)...)
+	old := target(t, s, v.w+"/f", Existing)
+	if want := fs.ModeSetuid | fs.ModeSetgid | 0o755; old.Info().Mode != want {
+		t.Fatalf("control: mode %v, want %v", old.Info().Mode, want)
+	}
+	f, err := old.CreateBeside(".new")
+	must(t, err)
+	must(t, old.Finish(f, old.Info()))
+	must(t, f.Close())
+	must(t, old.Replace(".new"))
+	st, err := os.Lstat(v.w + "/f")
+	must(t, err)
+	if st.Mode() != 0o755 {
+		t.Errorf("the new content has mode %v", st.Mode())
+	}
+	now := target(t, s, v.w+"/f", Existing)
+	f, err = now.CreateBeside(".old")
+	must(t, err)
+	defer f.Close()
+	must(t, now.FinishOld(f, old.Info()))
+	if st, err := f.Stat(); err != nil || st.Mode() != fs.ModeSetuid|fs.ModeSetgid|0o755 {
+		t.Errorf("the old content came back with mode %v, %v", st.Mode(), err)
+	}
+}
+
 // proves A-POL-02
 func TestEffectsRefuseASwappedName(t *testing.T) {
 	v := newWorld(t)
