@@ -123,7 +123,11 @@ func processOptions(args []string) (lifecycle.Options, error) {
 }
 
 func misused(what string) int {
-	fmt.Fprintf(os.Stderr, "agent-mcp: %s\nTry 'agent-mcp --help'.\n", what)
+	program := "agent-mcp"
+	if executable, err := os.Executable(); err == nil {
+		program = invoked(os.Args[0], executable)
+	}
+	fmt.Fprintf(os.Stderr, "agent-mcp: %s\nTry: %s\n", what, lifecycle.HelpCommand(program))
 	return lifecycle.ExitUsage
 }
 

@@ -103,6 +103,8 @@ type ToolResult struct {
 	RetryAllowed       bool
 	Resolution         string
 	UserText           string
+	// Happened is the part of UserText that says what happened, without what to do.
+	Happened string
 	// Fatal is set when the failure ends the agent task whatever the model does next (recovery_failure, sandbox.lost).
 	Fatal *fault.Error
 	// Changed lists files that the call changed, for deterministic summaries.

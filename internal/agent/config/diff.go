@@ -190,8 +190,8 @@ func inline(changes []Change) string {
 
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
 
-// shellQuote quotes a word for a POSIX shell when it needs that, without a backslash, which would be shown doubled.
-func shellQuote(s string) string {
+// ShellQuote quotes a word for a POSIX shell when it needs that, without a backslash, which would be shown doubled.
+func ShellQuote(s string) string {
 	if plainWord().MatchString(s) {
 		return s
 	}

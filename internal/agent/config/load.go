@@ -33,13 +33,13 @@ type Places struct {
 
 // command is a line that a person can copy into a shell.
 func (p Places) command(name, config string) string {
-	return p.program() + " " + name + " " + shellQuote(config)
+	return p.program() + " " + name + " " + ShellQuote(config)
 }
 
 // Start is the line that starts the server with this configuration.
-func (p Places) Start() string { return p.program() + " " + shellQuote(p.Config) }
+func (p Places) Start() string { return p.program() + " " + ShellQuote(p.Config) }
 
-func (p Places) program() string { return shellQuote(cmp.Or(p.Program, p.Executable)) }
+func (p Places) program() string { return ShellQuote(cmp.Or(p.Program, p.Executable)) }
 
 // Locate finds the places. Arg is the command line's configuration file, or "" for the built-in config/agent.yaml beside
 // the executable. Only arg is taken against the working directory: it was typed there.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"sekisho/internal/agent/config"
 	"sekisho/internal/yamltree"
 )
 
@@ -23,6 +24,9 @@ func Mistyped(arg string) string {
 	}
 	return sentence + "; the commands are apply and show, and without one a server starts"
 }
+
+// HelpCommand is the line that prints the help of a program.
+func HelpCommand(program string) string { return config.ShellQuote(program) + " --help" }
 
 func nearestCommand(word string) string {
 	if w := strings.ToLower(strings.Trim(word, "-")); w == "help" || w == "version" {

@@ -144,6 +144,10 @@ func TestSameFailureLimit(t *testing.T) {
 				if s.Iterations != len(c.calls) {
 					t.Errorf("%d iterations, want %d: no further call may follow", s.Iterations, len(c.calls))
 				}
+				_, generic, _ := strings.Cut(s.LastError, "). ")
+				if c.code == fault.AgentSameFailureLimit && (generic == "" || strings.HasPrefix(generic, "Make the request")) {
+					t.Errorf("last error does not tell what failed: %s", s.LastError)
+				}
 			})
 		})
 	}
@@ -157,7 +161,7 @@ func TestTextAfterAFailureCountsAsThatFailure(t *testing.T) {
 		w := newWorld(t, cfg, plans(coding), uses(edit("/w/a"), goRun("vet"), goRun("test")), says("done"), says("really done"))
 		w.tools.do = testsFail
 		s := w.ends(agent.Failed, fault.AgentSameFailureLimit)
-		if !strings.Contains(s.LastError, "3 times") || !strings.Contains(s.LastError, "tool.failed") {
+		if !strings.Contains(s.LastError, "only claimed that it was done (3 failures and claims). WHAT HAPPENED. ") {
 			t.Error("last error:", s.LastError)
 		}
 		if told := w.told(agent.PhaseExecution, 1); !strings.Contains(told, `process_run of "go test" failed with code tool.failed`) && !strings.Contains(w.told(agent.PhaseExecution, 2), `process_run of "go test" failed with code tool.failed`) {

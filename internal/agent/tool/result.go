@@ -86,6 +86,7 @@ func (d *Dispatcher) result(ctx context.Context, call agent.ToolCall, o outcome)
 		r.OK, r.SideEffect, r.Changed = true, o.sideEffect, o.changed
 		r.Content = content(o.header, o.body)
 		r.UserText = d.deps.Texts.Text(o.userKey, o.userArgs)
+		r.Happened = r.UserText
 		return r
 	}
 	if ctx.Err() != nil && !o.ends() {
@@ -105,7 +106,7 @@ func (d *Dispatcher) result(ctx context.Context, call agent.ToolCall, o outcome)
 		r.Fatal, r.RetryAllowed = e, false
 	}
 	sentence, remedy := d.deps.Texts.Error(e)
-	r.UserText = d.deps.Texts.Join(sentence, remedy)
+	r.UserText, r.Happened = d.deps.Texts.Join(sentence, remedy), sentence
 	say := o.say
 	if say == "" {
 		say = explain(e)
