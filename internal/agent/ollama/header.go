@@ -33,21 +33,21 @@ func headerName(name string) error {
 }
 
 // credential adds the configured header to req. The file is read at each call, so that a rotated value counts at once
-// (A-OLL-09). The value is held as a redact.Secret until it is in the request.
-func (c *Client) credential(req *http.Request) error {
+// (A-OLL-09). The value is held as a redact.Secret until it is in the request; the mask takes it out of the answer.
+func (c *Client) credential(req *http.Request) (*mask, error) {
 	if c.cfg.HeaderValueFile == "" {
-		return nil
+		return nil, nil
 	}
 	value, err := headerValue(c.cfg.HeaderValueFile)
 	if err != nil {
-		return c.Fault(fault.OllamaCredentialRejected, fault.Variant("header_file"), fault.Target(c.cfg.HeaderValueFile), fault.Arg("detail", err), fault.Cause(err))
+		return nil, c.Fault(fault.OllamaCredentialRejected, fault.Variant("header_file"), fault.Target(c.cfg.HeaderValueFile), fault.Arg("detail", err), fault.Cause(err))
 	}
 	name := c.cfg.HeaderName
 	if name == "" {
 		name = "Authorization"
 	}
 	req.Header.Set(name, value.Reveal())
-	return nil
+	return newMask(value), nil
 }
 
 // headerValue reads one line. Errors never quote the content.

@@ -50,28 +50,31 @@ func (c *Client) once(ctx context.Context, path string, body []byte, parse func(
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "agent-mcp")
-	if err := c.credential(req); err != nil {
+	hide, err := c.credential(req)
+	if err != nil {
 		return 0, &failure{err: err}
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return 0, c.network(ctx, err)
+		return 0, c.network(ctx, hide.err(err))
 	}
 	defer resp.Body.Close()
 	limit := int64(maxErrorBody)
 	if resp.StatusCode == http.StatusOK {
 		limit = c.limit
 		if enc := resp.Header.Get("Content-Encoding"); enc != "" && !resp.Uncompressed {
-			return resp.StatusCode, c.protocol(fmt.Errorf("the reply has the content encoding %q", short(enc)))
+			return resp.StatusCode, c.protocol(fmt.Errorf("the reply has the content encoding %q", short(hide.text(enc))))
 		}
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	size := int64(len(data))
+	data = hide.body(data[:min(size, limit)])
 	switch {
 	case resp.StatusCode != http.StatusOK: // a cut or endless error body must not hide the status
-		return resp.StatusCode, c.classify(resp.StatusCode, resp.Header, data[:min(int64(len(data)), limit)])
+		return resp.StatusCode, c.classify(resp.StatusCode, resp.Header, data)
 	case err != nil:
-		return resp.StatusCode, c.network(ctx, fmt.Errorf("reading the reply: %w", err))
-	case int64(len(data)) > limit:
+		return resp.StatusCode, c.network(ctx, fmt.Errorf("reading the reply: %w", hide.err(err)))
+	case size > limit:
 		return resp.StatusCode, c.protocol(fmt.Errorf("the reply is larger than %d bytes", limit))
 	}
 	if text, ok := errorText(data); ok {
@@ -98,8 +101,9 @@ func (c *Client) network(ctx context.Context, err error) *failure {
 
 // reason is the innermost network error without the method and URL that url.Error adds.
 func reason(err error) string {
+	var hidden maskedError
 	var u *url.Error
-	if errors.As(err, &u) {
+	if !errors.As(err, &hidden) && errors.As(err, &u) {
 		err = u.Err
 	}
 	return short(err.Error())
