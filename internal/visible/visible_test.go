@@ -48,9 +48,7 @@ func TestClipLeavesEscapesAsTheyAre(t *testing.T) {
 func FuzzLine(f *testing.F) {
 	f.Add("a\u202e\n", 4)
 	f.Fuzz(func(t *testing.T, s string, limit int) {
-		if limit < 0 || limit > 1000 {
-			t.Skip("outside the domain of the function")
-		}
+		limit = int(uint(limit) % 1000)
 		got := Line(s, limit)
 		if len(got) > limit || !utf8.ValidString(got) || strings.ContainsAny(got, "\n\r\t\x1b\u202e") {
 			t.Errorf("Line(%q, %d) = %q", s, limit, got)

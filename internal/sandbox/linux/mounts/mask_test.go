@@ -13,10 +13,10 @@ import (
 
 const mountinfo = `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 23 22 0:21 / /proc rw,nosuid shared:2 - proc proc rw
-30 22 0:30 / /home/u/work/data rw - tmpfs tmpfs rw
-31 30 0:31 / /home/u/work/data/inner rw - tmpfs tmpfs rw
-32 22 0:32 / /home/u/work/data-b rw - tmpfs tmpfs rw
-33 22 0:33 / /home/u/work/with\040blank\134 rw - tmpfs tmpfs rw
+30 22 0:30 / /home/u/src/data rw - tmpfs tmpfs rw
+31 30 0:31 / /home/u/src/data/inner rw - tmpfs tmpfs rw
+32 22 0:32 / /home/u/src/data-b rw - tmpfs tmpfs rw
+33 22 0:33 / /home/u/src/with\040blank\134 rw - tmpfs tmpfs rw
 34 22 0:34 / /home/u/work-else rw - tmpfs tmpfs rw
 35 22 0:35 / /home/u/work rw - tmpfs tmpfs rw
 `
@@ -25,7 +25,7 @@ const mountinfo = `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 func TestMountsUnder(t *testing.T) {
 	for path, want := range map[string][]string{
 		"/home/u/work":      {"/data", "/data-b", `/with blank\`},
-		"/home/u/work/data": {"/inner"},
+		"/home/u/src/data": {"/inner"},
 		"/home/u/wor":       nil,
 		"/usr":              nil,
 		"/home":             {"/u/work", "/u/work-else"},
