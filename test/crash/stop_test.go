@@ -3,6 +3,7 @@
 package crash
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -52,6 +53,49 @@ func TestAGracefulStopEndsTheTaskWithinTwoSeconds(t *testing.T) {
 		if err != nil || !strings.Contains(string(audit), `"final_state":"cancelled"`) {
 			t.Errorf("%s: the audit does not tell the cancelled task: %v\n%s", name, err, audit)
 		}
+	}
+}
+
+// huge makes a program that costs nothing to make and seconds to read, and starts it.
+var huge = []edit{
+	{tool: "process_run", arguments: `{"executable":"sh","args":["-c","head -c 100 /bin/sh >huge && truncate -s 4G huge && chmod 755 huge"],"cwd":"WORKSPACE","timeout_seconds":600,"stdin":null}`},
+	{tool: "process_run", arguments: `{"executable":"./huge","args":[],"cwd":"WORKSPACE","timeout_seconds":600,"stdin":null}`},
+}
+
+// proves A-STOP-01, A-POL-04
+func TestAStopDoesNotWaitForAHash(t *testing.T) {
+	s := newSite(t, script(huge))
+	c, err := s.start(s.product, 0)
+	if err != nil {
+		t.Fatalf("start: %v\n%s", err, s.log())
+	}
+	if _, err := c.tool("agent_run", `{"request":"do it"}`); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the server to read the program", func() bool {
+		io, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", c.cmd.Process.Pid))
+		var read int64
+		if err == nil {
+			_, err = fmt.Sscanf(string(io), "rchar: %d", &read)
+		}
+		return err == nil && read > 256<<20
+	})
+	start := time.Now()
+	if err := c.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Wait(); err != nil {
+		t.Errorf("the server ended with %v\n%s", err, s.log())
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("the end took %v", took)
+	}
+	if err := s.leftovers(); err != nil {
+		t.Errorf("left behind: %v", err)
+	}
+	audit, err := os.ReadFile(s.stateRoot() + "/logs/audit.jsonl")
+	if err != nil || !strings.Contains(string(audit), `"final_state":"cancelled"`) {
+		t.Errorf("the audit does not tell the cancelled task: %v\n%s", err, audit)
 	}
 }
 

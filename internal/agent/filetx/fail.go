@@ -43,7 +43,7 @@ func failed(path string, err error) error {
 var (
 	errChanged  = errors.New("the file changed while it was edited")
 	errExpected = errors.New("expected_sha256 is not the file's SHA-256")
-	errTooLarge = errors.New("the file is larger than what is edited as text")
+	errTooLarge = errors.New("the file is larger than what is changed this way")
 )
 
 // unrestored is the failure that stops the server: the record is kept, the next start tries again.

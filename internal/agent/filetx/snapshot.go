@@ -12,8 +12,12 @@ import (
 	"sekisho/internal/sandbox/rootio"
 )
 
-// maxText is the largest file, in bytes, whose text is patched.
-const maxText = 64 << 20
+// Limits in bytes: of a file whose text is patched, and of one that is changed at all. A sparse file costs nothing to make
+// and hours to read, and undoing a change reads it again whatever stops.
+const (
+	maxText = 64 << 20
+	maxFile = 1 << 30
+)
 
 // snapshot is the old file: its digest, and its bytes when they were few enough to read as text.
 type snapshot struct {
@@ -31,6 +35,9 @@ func (m *Manager) take(ctx context.Context, t *rootio.Target, expected string) (
 	if err != nil {
 		return snapshot{}, err
 	}
+	if before.Size > maxFile {
+		return snapshot{}, errTooLarge
+	}
 	f, err := t.OpenRead()
 	if err != nil {
 		return snapshot{}, err
@@ -42,7 +49,7 @@ func (m *Manager) take(ctx context.Context, t *rootio.Target, expected string) (
 	if s.whole {
 		s.data, err = io.ReadAll(io.LimitReader(r, before.Size+1))
 	} else {
-		_, err = io.Copy(io.Discard, r)
+		_, err = io.Copy(io.Discard, io.LimitReader(r, before.Size+1))
 	}
 	if err != nil {
 		return snapshot{}, err
@@ -89,7 +96,7 @@ func (m *Manager) keep(ctx context.Context, tx *transaction, t *rootio.Target, s
 	if err != nil {
 		return err
 	}
-	sum, err := copyTo(&cancellable{ctx, from}, func(p []byte) error { return m.deps.FS.Write(to, p) })
+	sum, err := copyTo(&cancellable{ctx, io.LimitReader(from, maxFile)}, func(p []byte) error { return m.deps.FS.Write(to, p) })
 	if err == nil {
 		err = m.deps.FS.Sync(to)
 	}
@@ -131,6 +138,9 @@ func copyTo(r io.Reader, write func([]byte) error) (sum string, err error) {
 	}
 }
 
+// unlike is the digest of a file that is too large to be one of ours, old or new.
+const unlike = "larger than any file that was changed"
+
 // digestOf is the digest of what t holds, "" when nothing is there.
 func digestOf(t *rootio.Target) (string, error) {
 	if t.Info().Kind != rootio.File {
@@ -141,7 +151,10 @@ func digestOf(t *rootio.Target) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	return copyTo(f, func([]byte) error { return nil })
+	if t.Info().Size > maxFile {
+		return unlike, nil
+	}
+	return copyTo(io.LimitReader(f, maxFile+1), func([]byte) error { return nil })
 }
 
 // digestNow is the digest of what the name of t leads to now.

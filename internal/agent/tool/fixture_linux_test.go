@@ -178,11 +178,16 @@ type arg map[string]any
 
 func (w *world) call(name string, args arg) agent.ToolResult {
 	w.t.Helper()
+	return w.callWith(w.t.Context(), name, args)
+}
+
+func (w *world) callWith(ctx context.Context, name string, args arg) agent.ToolResult {
+	w.t.Helper()
 	raw, err := json.Marshal(args)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return w.d.Call(w.t.Context(), w.scope, call(name, string(raw)))
+	return w.d.Call(ctx, w.scope, call(name, string(raw)))
 }
 
 // with is args plus more members.

@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"context"
+	"errors"
 	"strings"
 
 	"sekisho/internal/audit"
@@ -18,11 +20,14 @@ type program struct {
 }
 
 // program finds what a.executable names: the alias of an approved program, else a path (A-TOOL-04, A-POL-05).
-func (d *Dispatcher) program(a runArgs, cwd string) (program, *outcome) {
+func (d *Dispatcher) program(ctx context.Context, a runArgs, cwd string) (program, *outcome) {
 	decision := policy.Decide(d.deps.Policy, policy.Request{Kind: policy.Process, Alias: a.executable})
 	if decision.Allow {
 		e := decision.Entry
-		id, err := resolve.VerifyEntry(*e)
+		id, err := resolve.VerifyEntry(ctx, *e)
+		if ctx.Err() != nil {
+			return program{}, d.hashingEnded(a, ctx)
+		}
 		if err != nil {
 			return program{}, d.notStarted(a, e.Path, e.Alias, fault.As(err), "")
 		}
@@ -40,7 +45,7 @@ func (d *Dispatcher) program(a runArgs, cwd string) (program, *outcome) {
 		return program{}, d.programUnresolved(a, path, err)
 	}
 	defer t.Close()
-	return d.programFile(a, path, t)
+	return d.programFile(ctx, a, path, t)
 }
 
 func (d *Dispatcher) exists(path string) bool {
@@ -53,7 +58,7 @@ func (d *Dispatcher) exists(path string) bool {
 }
 
 // programFile judges and hashes a Runtime Component or Workspace Artifact.
-func (d *Dispatcher) programFile(a runArgs, path string, t *rootio.Target) (program, *outcome) {
+func (d *Dispatcher) programFile(ctx context.Context, a runArgs, path string, t *rootio.Target) (program, *outcome) {
 	request := policy.Request{Kind: policy.Process, Path: t.Path()}
 	if decision := policy.Decide(d.deps.Policy, request); !decision.Allow {
 		return program{}, d.notStarted(a, path, "", decision.Fault(valid(path)), decision.Reason)
@@ -73,11 +78,22 @@ func (d *Dispatcher) programFile(a runArgs, path string, t *rootio.Target) (prog
 	if decision := policy.Decide(d.deps.Policy, request); !decision.Allow {
 		return program{}, d.notStarted(a, path, "", decision.Fault(valid(path)), decision.Reason)
 	}
-	sum, err := resolve.HashFile(f)
-	if err != nil {
+	sum, err := resolve.HashFile(ctx, f)
+	switch {
+	case ctx.Err() != nil:
+		return program{}, d.hashingEnded(a, ctx)
+	case errors.Is(err, resolve.ErrTooLarge):
+		o := failure("too_large", a.executable, "not started: the file is "+resolve.ErrTooLarge.Error()+", and a larger program is not run")
+		return program{}, &o
+	case err != nil:
 		return program{}, d.unresolved(path, sandbox.Execute, err)
 	}
 	return program{path: t.Path(), sha256: sum, id: t.Info().ID}, nil
+}
+
+// hashingEnded answers for a program that was still being read when its call's time was over or the task ended.
+func (d *Dispatcher) hashingEnded(a runArgs, ctx context.Context) *outcome {
+	return &outcome{err: context.Cause(ctx), target: a.executable}
 }
 
 // programUnresolved answers for a path that leads to no program. What lies outside the roots is not approved, whether

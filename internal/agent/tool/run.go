@@ -21,8 +21,9 @@ type runHeader struct {
 	Truncated bool  `json:"truncated"`
 }
 
-func (d *Dispatcher) prepareRun(_ context.Context, s Scope, call agent.ToolCall, args any) step {
+func (d *Dispatcher) prepareRun(ctx context.Context, s Scope, call agent.ToolCall, args any) step {
 	a := args.(runArgs)
+	begun := time.Now() // reading the program counts into the call's time
 	dir, refused := d.resolve(a.cwd, rootio.Existing, sandbox.Read)
 	if refused != nil {
 		return step{refused: refused}
@@ -33,16 +34,19 @@ func (d *Dispatcher) prepareRun(_ context.Context, s Scope, call agent.ToolCall,
 		o := failure("not_directory", a.cwd, "cwd is a file, not a directory")
 		return step{refused: &o}
 	}
-	prog, refused := d.program(a, cwd)
+	limit := d.timeout(a)
+	reading, cancel := context.WithDeadlineCause(ctx, begun.Add(limit), fault.New(fault.ResourceTimeLimit, fault.Arg("seconds", int64(limit.Seconds()))))
+	defer cancel()
+	prog, refused := d.program(reading, a, cwd)
 	if refused != nil {
 		return step{refused: refused}
 	}
-	return step{run: func(ctx context.Context) outcome { return d.run(ctx, s, call, a, cwd, prog) }}
+	return step{run: func(ctx context.Context) outcome { return d.run(ctx, s, call, a, cwd, prog, begun) }}
 }
 
 // run starts the program in the task's sandbox and waits for its end. The audit gets process.start before anything happens
 // and one process.exit for it, whatever follows.
-func (d *Dispatcher) run(ctx context.Context, s Scope, call agent.ToolCall, a runArgs, cwd string, prog program) outcome {
+func (d *Dispatcher) run(ctx context.Context, s Scope, call agent.ToolCall, a runArgs, cwd string, prog program, begun time.Time) outcome {
 	err := d.audit(s, call, audit.Event{
 		Event: audit.ProcessStart, Exe: prog.path, Alias: prog.alias, SHA256: prog.sha256, ArgumentCount: audit.Int(len(a.args)), Decision: audit.Allow,
 	})
@@ -52,7 +56,7 @@ func (d *Dispatcher) run(ctx context.Context, s Scope, call agent.ToolCall, a ru
 	var stdout, stderr output
 	exit, fatal, err := d.start(ctx, s, sandbox.Command{
 		Path: prog.path, ID: prog.id, SHA256: prog.sha256, Args: a.args, Dir: cwd, Stdin: stdin(a), Stdout: &stdout, Stderr: &stderr,
-		Timeout: d.timeout(a),
+		Timeout: max(d.timeout(a)-time.Since(begun), time.Millisecond),
 	})
 	ended := audit.Event{Event: audit.ProcessExit, Exe: prog.path, Alias: prog.alias}
 	o := outcome{}
@@ -62,7 +66,7 @@ func (d *Dispatcher) run(ctx context.Context, s Scope, call agent.ToolCall, a ru
 		o = d.ended(a, exit, &stdout, &stderr)
 	case e != nil && e.Category() == fault.ResourceLimit:
 		ended.Limit, ended.ErrorCode = string(e.Code), string(e.Code)
-		o = outcome{err: withDefault(e, "seconds", fmt.Sprint(int(d.timeout(a).Seconds()))), target: a.executable, body: streams(&stdout, &stderr)}
+		o = outcome{err: e.With(fault.Arg("seconds", int64(d.timeout(a).Seconds()))), target: a.executable, body: streams(&stdout, &stderr)}
 	default:
 		o = d.startFailure(a, err, fatal)
 		ended.ErrorCode = string(fault.CodeOf(o.err))

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sekisho/internal/agent"
 	"sekisho/internal/audit"
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
@@ -59,6 +61,10 @@ func TestRunStartsWhatWasJudged(t *testing.T) {
 			}
 			want := sandbox.Command{Path: tc.path, ID: now.ID, SHA256: now.SHA256, Args: []string{"-v", "a b"}, Dir: w.ws + "/bin", Stdin: []byte("in"), Timeout: time.Minute}
 			got := w.job.started[0]
+			if got.Timeout > want.Timeout || got.Timeout < want.Timeout/2 { // reading the program counts into it
+				t.Errorf("time limit %s", got.Timeout)
+			}
+			want.Timeout = got.Timeout
 			got.Stdout, got.Stderr = nil, nil
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("command (-want +got):\n%s", diff)
@@ -86,7 +92,7 @@ func TestRunTimeoutIsTheSmallerOne(t *testing.T) {
 	}{{arg{}, 120 * time.Second}, {arg{"timeout_seconds": 119}, 119 * time.Second}, {arg{"timeout_seconds": 86400}, 120 * time.Second}} {
 		w.job.started = nil
 		w.call("process_run", arg{"executable": "go", "args": []string{}, "cwd": "."}.with(tc.args))
-		if got := w.job.started[0].Timeout; got != tc.want {
+		if got := w.job.started[0].Timeout; got > tc.want || got < tc.want-time.Second {
 			t.Errorf("%v: %v, want %v", tc.args, got, tc.want)
 		}
 	}
@@ -242,5 +248,38 @@ func TestRunEndMustBeAudited(t *testing.T) {
 	r := w.call("process_run", arg{"executable": "go", "args": []string{}, "cwd": "."})
 	if len(w.job.started) != 1 || r.OK || r.SideEffect || r.Fatal == nil || r.ErrorCode != fault.StateUnusable {
 		t.Errorf("got %+v", r)
+	}
+}
+
+// Reading a program that the task made ends with its call, and what cannot be read in useful time is refused.
+//
+// proves A-SBX-02, A-POL-04, A-STOP-01
+func TestHugePrograms(t *testing.T) {
+	w := newWorld(t)
+	for name, size := range map[string]int64{"endless": 4 << 40, "long": resolve.MaxHashed} {
+		w.write("app/bin/"+name, "\x7fELF")
+		if err := os.Truncate(w.mode("app/bin/"+name), size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.open()
+	run := func(ctx context.Context, name string, seconds int) (agent.ToolResult, time.Duration) {
+		begun := time.Now()
+		r := w.callWith(ctx, "process_run", arg{"executable": "./" + name, "args": []string{}, "cwd": "bin", "timeout_seconds": seconds, "stdin": nil})
+		return r, time.Since(begun)
+	}
+	if r, _ := run(t.Context(), "endless", 60); r.ErrorCode != fault.ToolFailed || !strings.Contains(r.Content, "larger than 4 GiB") {
+		t.Errorf("a program of 4 TiB: %+v", r)
+	}
+	if r, took := run(t.Context(), "long", 1); r.ErrorCode != fault.ResourceTimeLimit || !strings.Contains(r.UserText, "1") || took > 3*time.Second {
+		t.Errorf("a program of 4 GiB within 1 s: %+v after %s", r, took)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if r, took := run(ctx, "long", 60); r.ErrorCode != fault.AgentCancelled || took > 2*time.Second {
+		t.Errorf("a cancelled call: %+v after %s", r, took)
+	}
+	if len(w.job.started) != 0 {
+		t.Errorf("%d programs were started", len(w.job.started))
 	}
 }

@@ -61,8 +61,15 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 		wire.CloseAll(r.files)
 		return p.abandon(ctx, j, c, errors.New("PID 1 gave an unexpected answer to a start"))
 	}
-	verdict := verify(r.files[0], c)
+	hashing, cancel := p.deadline(ctx)
+	verdict := verify(hashing, r.files[0], c)
 	r.files[0].Close()
+	over := hashing.Err() != nil
+	cause := context.Cause(hashing)
+	cancel()
+	if verdict != nil && over {
+		return p.abandon(ctx, j, c, cause)
+	}
 	if err := p.box.conn.Send(&wire.Request{Release: &wire.Release{Run: verdict == nil}}); err != nil {
 		return p.abandon(ctx, j, c, err)
 	}
@@ -77,13 +84,18 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 
 // next waits for PID 1 no longer than the run may last.
 func (p *process) next(ctx context.Context) (reply, error) {
-	ctx, cancel := context.WithDeadlineCause(ctx, p.begun.Add(p.limit), errTime)
+	ctx, cancel := p.deadline(ctx)
 	defer cancel()
 	r, err := p.box.next(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return r, err
+}
+
+// deadline ends ctx, because of errTime, when the run may last no longer.
+func (p *process) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithDeadlineCause(ctx, p.begun.Add(p.limit), errTime)
 }
 
 var errTime = errors.New("time limit")
@@ -105,7 +117,7 @@ func (p *process) abandon(ctx context.Context, j *job, c sandbox.Command, cause 
 
 // verify proves that the opened executable of the stopped process is the approved object with the approved bytes. The
 // kernel keeps its file from being written while the process exists (A-POL-04).
-func verify(exe *os.File, c sandbox.Command) error {
+func verify(ctx context.Context, exe *os.File, c sandbox.Command) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(exe.Fd()), &st); err != nil {
 		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
@@ -113,7 +125,7 @@ func verify(exe *os.File, c sandbox.Command) error {
 	if id := (sandbox.FileID{Dev: uint64(st.Dev), Ino: st.Ino}); id != c.ID {
 		return fault.New(fault.ExecutableResolutionChanged, fault.Target(c.Path))
 	}
-	sum, err := resolve.HashFile(exe)
+	sum, err := resolve.HashFile(ctx, exe)
 	if err != nil {
 		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}

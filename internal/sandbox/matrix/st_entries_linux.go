@@ -25,7 +25,7 @@ var entryCases = []Case{
 			w.Fail("the approval", "no entry")
 			return
 		}
-		id, err := resolve.VerifyEntry(*e)
+		id, err := resolve.VerifyEntry(w.ctx, *e)
 		if err != nil {
 			w.Fail("the approval", "%v", err)
 			return
@@ -103,7 +103,7 @@ func changedEntry(w *world) {
 		if control := w.outside(w.twin.W+"/program", "write", w.twin.W+"/marker", "x"); reads(w.twin.W+"/marker") != "x" {
 			w.Block(c.name, "the changed program does not run: %v", control)
 		}
-		_, err := resolve.VerifyEntry(approved)
+		_, err := resolve.VerifyEntry(w.ctx, approved)
 		w.Check(c.name+": the check before the start", fault.CodeOf(err) == fault.ExecutableHashChanged, "got %v", err)
 		o := w.start(command)
 		w.Check(c.name+": the exec stop", o.fault != nil && !there(marker), "%v", o)

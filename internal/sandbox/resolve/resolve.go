@@ -7,8 +7,7 @@
 package resolve
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -58,8 +57,13 @@ type ResolvedExecutable struct {
 }
 
 // Executable resolves and hashes an existing regular file. Errors as Root, variant not_file for any other kind,
-// which is not opened, and not_executable for a file without any execute bit.
+// which is not opened, and not_executable for a file without any execute bit. It is for applying and starting, where nothing
+// is served yet.
 func Executable(name string) (ResolvedExecutable, error) {
+	return executable(context.Background(), name)
+}
+
+func executable(ctx context.Context, name string) (ResolvedExecutable, error) {
 	o, err := rootio.Follow(name)
 	if err != nil {
 		return ResolvedExecutable{}, err
@@ -72,7 +76,7 @@ func Executable(name string) (ResolvedExecutable, error) {
 		return ResolvedExecutable{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Variant("not_executable"), fault.Target(name))
 	}
 	e := ResolvedExecutable{Declared: name, Path: o.Path(), ID: o.Info().ID, Filesystem: o.Filesystem}
-	if e.SHA256, e.Script, err = digest(o.Root); err != nil {
+	if e.SHA256, e.Script, err = digest(ctx, o.Root); err != nil {
 		return ResolvedExecutable{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Target(name), fault.Cause(err))
 	}
 	return e, nil
@@ -93,10 +97,14 @@ func Verify(root sandbox.Root) error {
 
 // VerifyEntry confirms, right before a start, that an approved entry still is what was applied, and returns the identity of
 // the file that was hashed. Errors: *fault.Error executable.resolution_changed (gone, a link, another kind),
-// executable.hash_changed.
-func VerifyEntry(e sandbox.Entry) (sandbox.FileID, error) {
-	now, err := Executable(e.Path)
+// executable.hash_changed; the context's cause when ctx ended.
+func VerifyEntry(ctx context.Context, e sandbox.Entry) (sandbox.FileID, error) {
+	now, err := executable(ctx, e.Path)
 	switch {
+	case ctx.Err() != nil:
+		return sandbox.FileID{}, context.Cause(ctx)
+	case errors.Is(err, ErrTooLarge):
+		return sandbox.FileID{}, fault.New(fault.ExecutableHashChanged, fault.Target(e.Path), fault.Cause(err))
 	case fault.CodeOf(err) == fault.PreflightUnsupportedOS:
 		return sandbox.FileID{}, err
 	case err != nil || now.Path != e.Path:
@@ -105,15 +113,6 @@ func VerifyEntry(e sandbox.Entry) (sandbox.FileID, error) {
 		return sandbox.FileID{}, fault.New(fault.ExecutableHashChanged, fault.Target(e.Path), fault.Cause(fmt.Errorf("SHA-256 is %s, approved was %s", now.SHA256, e.SHA256)))
 	}
 	return now.ID, nil
-}
-
-// HashFile returns the SHA-256 of the whole file as lower-case hex, independent of the file's offset.
-func HashFile(f *os.File) (string, error) {
-	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(f, 0, 1<<62)); err != nil {
-		return "", fmt.Errorf("hashing %s: %w", f.Name(), err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // IsScript tells whether the file starts with "#!" (A-POL-11).
@@ -133,7 +132,7 @@ func Within(root, name string) bool {
 	return ok && (rest == "" || root == "/" || rest[0] == '/')
 }
 
-func digest(r *rootio.Root) (sum string, script bool, err error) {
+func digest(ctx context.Context, r *rootio.Root) (sum string, script bool, err error) {
 	f, err := r.Reader()
 	if err != nil {
 		return "", false, err
@@ -142,7 +141,7 @@ func digest(r *rootio.Root) (sum string, script bool, err error) {
 	if script, err = IsScript(f); err != nil {
 		return "", false, err
 	}
-	if sum, err = HashFile(f); err != nil {
+	if sum, err = HashFile(ctx, f); err != nil {
 		return "", false, err
 	}
 	return sum, script, nil

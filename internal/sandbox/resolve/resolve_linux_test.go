@@ -126,14 +126,14 @@ func TestVerify(t *testing.T) {
 	entry := sandbox.Entry{Path: exe.Path, SHA256: exe.SHA256}
 	must(t, Verify(root))
 	must(t, Verify(file))
-	id, err := VerifyEntry(entry)
+	id, err := VerifyEntry(t.Context(), entry)
 	must(t, err)
 	if id != exe.ID {
 		t.Errorf("identity %v, want %v", id, exe.ID)
 	}
 
 	must(t, os.WriteFile(d+"/prog", []byte("two"), 0o755)) // same object, other bytes
-	if _, err := VerifyEntry(entry); word(err) != "executable.hash_changed" {
+	if _, err := VerifyEntry(t.Context(), entry); word(err) != "executable.hash_changed" {
 		t.Errorf("changed bytes: %v", err)
 	}
 	must(t, os.Rename(d+"/prog", d+"/moved"))
@@ -144,7 +144,7 @@ func TestVerify(t *testing.T) {
 	must(t, os.Remove(d+"/prog"))
 	must(t, os.Symlink("moved", d+"/prog"))
 	must(t, os.WriteFile(d+"/moved", []byte("one"), 0o755))
-	if _, err := VerifyEntry(entry); word(err) != "executable.resolution_changed" {
+	if _, err := VerifyEntry(t.Context(), entry); word(err) != "executable.resolution_changed" {
 		t.Errorf("a link: %v", err)
 	}
 	must(t, os.Rename(d+"/w", d+"/v"))
@@ -203,7 +203,7 @@ func TestIsScriptAndHash(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := IsScript(f)
-		sum, err2 := HashFile(f)
+		sum, err2 := HashFile(t.Context(), f)
 		must(t, errors.Join(err, err2, f.Close()))
 		plain := sha256.Sum256([]byte(content))
 		if got != want || sum != hex.EncodeToString(plain[:]) {
