@@ -40,8 +40,8 @@ type Backend struct {
 	smallest string
 	// facts tells what this machine can do.
 	facts func() probe.Facts
-	// filter assembles the system call filter, once: it is the same for every policy of this machine.
-	filter func() (*filter.Program, error)
+	// filters assemble the system call filter, once each: it is the same for every policy of a profile.
+	filters map[bool]func() (*filter.Program, error) // by filter.Spec.NoMemoryPrograms
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
@@ -57,8 +57,14 @@ func New(o Options) (*Backend, error) {
 	id := whoami()
 	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup, smallest: "/usr/bin/true", id: id, steps: cgroup.NewSteps(o.Files),
 		facts:    sync.OnceValue(func() probe.Facts { return facts(id) }),
-		filter:   sync.OnceValues(func() (*filter.Program, error) { return filter.Build(filter.Spec{}) }),
+		filters:  map[bool]func() (*filter.Program, error){false: assembled(false), true: assembled(true)},
 		mappings: &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil
+}
+
+func assembled(noMemoryPrograms bool) func() (*filter.Program, error) {
+	return sync.OnceValues(func() (*filter.Program, error) {
+		return filter.Build(filter.Spec{NoMemoryPrograms: noMemoryPrograms})
+	})
 }
 
 // Child reports whether this process was started by preflight and has finished. PID 1 of a sandbox never gets to ask.
@@ -122,7 +128,7 @@ func (b *Backend) planOf(p *sandbox.EffectivePolicy) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := b.filter()
+	program, err := b.filters[p.Profile != "development"]()
 	if err != nil {
 		return nil, fault.New(fault.SandboxFailed, fault.Cause(err))
 	}

@@ -23,7 +23,7 @@ type box struct {
 
 	replies  chan reply    // what PID 1 says; closed when it can say no more
 	gone     chan struct{} // closed when PID 1 has ended, and with it its whole pid namespace
-	exceeded chan struct{} // receives once when a fork was refused
+	exceeded chan struct{} // receives once when a fork was refused, or the limit of tasks was reached
 
 	quit  chan struct{}      // closed by destroy
 	once  sync.Once          // closes quit
@@ -45,6 +45,9 @@ func (x *box) serve(notify *os.File, limit int) {
 		if x.group == nil {
 			return nil, nil
 		}
+		if err := x.starved(); err != nil {
+			return nil, err
+		}
 		all, err := x.group.Procs()
 		rest := all[:0]
 		for _, pid := range all {
@@ -62,6 +65,21 @@ func (x *box) serve(notify *os.File, limit int) {
 			x.proc.Kill() // nobody counts any more, so nothing may run: the run ends as sandbox.lost
 		}
 	})
+}
+
+// starved asks the kernel whether the limit of tasks was reached, and says on exceeded if it was.
+func (x *box) starved() error {
+	if x.group == nil {
+		return nil
+	}
+	yes, err := x.group.Starved()
+	if err == nil && yes {
+		select {
+		case x.exceeded <- struct{}{}:
+		default:
+		}
+	}
+	return err
 }
 
 // wait reaps PID 1. The kernel lets it end only after every other process of its pid namespace.

@@ -137,6 +137,9 @@ func verify(ctx context.Context, exe *os.File, c sandbox.Command) error {
 
 // startFailure is the coded form of what PID 1 reported.
 func startFailure(x *box, c sandbox.Command, f *wire.Failed) error {
+	if err := x.starved(); err != nil {
+		return fault.New(fault.SandboxFailed, fault.Cause(errors.Join(err, f)))
+	}
 	select {
 	case <-x.exceeded:
 		return fault.New(fault.ResourceProcessLimit, fault.Cause(f))

@@ -140,6 +140,9 @@ func (p *process) late(oom <-chan struct{}, wait bool) error {
 		grace.Reset(oomGrace)
 	}
 	defer grace.Stop()
+	if err := p.box.starved(); err != nil {
+		return fault.New(fault.SandboxFailed, fault.Cause(err))
+	}
 	select {
 	case <-p.box.exceeded:
 		return fault.New(fault.ResourceProcessLimit)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func (l *looksLike) Mkdir(dir *os.File, name string, perm fs.FileMode) error {
 		return err
 	}
 	for file, text := range map[string]string{"cgroup.procs": "", "memory.max": "max", "memory.oom.group": "0", "memory.swap.max": "max",
-		"pids.max": "max", "memory.events": "low 0\noom 0\noom_kill 0\n", "cgroup.kill": ""} {
+		"pids.max": "max", "memory.events": "low 0\noom 0\noom_kill 0\n", "cgroup.kill": "", "pids.events": "max 3\n"} {
 		if file == l.lacks {
 			continue
 		}
@@ -100,7 +101,7 @@ func TestVersion2OnAFakeTree(t *testing.T) {
 			b, _ := os.ReadFile(filepath.Join(dir, name, f))
 			got[f] = string(b)
 		}
-		want := map[string]string{"memory.max": "1073741824", "memory.oom.group": "1", "memory.swap.max": "0", "pids.max": "256"}
+		want := map[string]string{"memory.max": "1073741824", "memory.oom.group": "1", "memory.swap.max": "0", "pids.max": strconv.Itoa(Tasks(4))}
 		if lacks != "" {
 			want[lacks] = ""
 		}
@@ -112,6 +113,14 @@ func TestVersion2OnAFakeTree(t *testing.T) {
 			t.Error("out of memory before anything happened")
 		default:
 		}
+		starved := func(want bool) {
+			if got, err := g.Starved(); err != nil || got != want {
+				t.Errorf("starved: got %v, %v; want %v", got, err, want)
+			}
+		}
+		starved(false) // what was refused earlier was another run's
+		overwrite(t, filepath.Join(dir, name, "pids.events"), "max 4\n")
+		starved(true)
 		overwrite(t, filepath.Join(dir, name, "memory.events"), "low 1\noom 0\noom_kill 0\n") // not yet
 		overwrite(t, filepath.Join(dir, name, "memory.events"), "low 1\noom 1\noom_kill 1\n")
 		select {
@@ -229,7 +238,7 @@ func revertLeaves(t *testing.T, s *Steps, u sandbox.Undo, dir string) {
 
 // proves A-SBX-02
 func TestApplyProvesTheControllers(t *testing.T) {
-	for _, lacks := range []string{"memory.max", "pids.max", "cgroup.procs"} {
+	for _, lacks := range []string{"memory.max", "pids.max", "cgroup.procs", "pids.events"} {
 		s := NewSteps(&looksLike{FS: fileop.OS(), lacks: lacks})
 		step, u := plan(t, s, t.TempDir())
 		if err := s.Apply(t.Context(), step, u); err == nil || !strings.Contains(err.Error(), lacks) {

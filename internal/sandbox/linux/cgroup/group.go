@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -24,6 +25,8 @@ type group struct {
 	dirs                  []*os.File // one per hierarchy, closed by Close
 	memory, pids, freezer *os.File   // among dirs; freezer may be nil
 	watch                 *watch
+	events                *os.File // pids.events
+	refused               int      // what it said when the group was opened
 	closed                sync.Once
 }
 
@@ -68,6 +71,12 @@ func openGroup(files fileop.FS, undos []sandbox.Undo) (_ Group, err error) {
 	if g.memory == nil || g.pids == nil {
 		return nil, errors.New("opening a task's control groups: memory and pids were not both applied")
 	}
+	if g.events, err = openControl(g.pids, pidsEvents, unix.O_RDONLY); err != nil {
+		return nil, err
+	}
+	if g.refused, err = g.refusals(); err != nil {
+		return nil, err
+	}
 	if g.version == 2 {
 		g.watch, err = watchEvents(g.memory)
 	} else {
@@ -92,7 +101,7 @@ func (g *group) SetLimits(memoryMB, processLimit int) error {
 	if err := limit(bytes); err != nil {
 		return err
 	}
-	return set(g.files, g.pids, "pids.max", strconv.Itoa(processLimit*threadsPerProcess))
+	return set(g.files, g.pids, "pids.max", strconv.Itoa(Tasks(processLimit)))
 }
 
 func (g *group) limit2(bytes string) error {
@@ -150,6 +159,25 @@ func (g *group) Add(pid int) error {
 // Procs implements Group.
 func (g *group) Procs() ([]int, error) { return procs(g.pids) }
 
+// Starved implements Group.
+func (g *group) Starved() (bool, error) {
+	now, err := g.refusals()
+	return now > g.refused, err
+}
+
+// refusals is how many tasks the limit has prevented. It is asked a hundred times a second, so the file stays open.
+func (g *group) refusals() (int, error) {
+	var buf [512]byte
+	n, err := g.events.ReadAt(buf[:], 0)
+	if errors.Is(err, unix.ENODEV) {
+		return 0, nil // removed: nothing can be inside
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("reading %s of control group %s: %w", pidsEvents, g.pids.Name(), err)
+	}
+	return value(string(buf[:n]), "max", pidsEvents, g.pids)
+}
+
 // OOM implements Group.
 func (g *group) OOM() <-chan struct{} { return g.watch.seen }
 
@@ -167,6 +195,9 @@ func (g *group) Close() error {
 	g.closed.Do(func() {
 		if g.watch != nil {
 			g.watch.close()
+		}
+		if g.events != nil {
+			g.events.Close()
 		}
 		for _, d := range g.dirs {
 			d.Close()

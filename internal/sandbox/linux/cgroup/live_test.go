@@ -193,10 +193,10 @@ func TestForkBombEnds(t *testing.T) {
 	if g == nil {
 		return
 	}
-	if err := g.SetLimits(256, 1); err != nil { // at most 64 tasks at a time
+	if err := g.SetLimits(256, 1); err != nil { // at most 64 tasks and a few at a time
 		t.Fatal(err)
 	}
-	// Forty sleepers stay whatever happens to the bomb, whose forks fail at the group's 64 tasks: a shell that cannot fork
+	// Forty sleepers stay whatever happens to the bomb, whose forks fail at the group's limit of tasks: a shell that cannot fork
 	// ends, so the bomb alone might be over before it is looked at. Each shell forks two until depth 40.
 	bomb, in := launch(t, "/bin/sh", "-c", `read x
 i=0; while [ $i -lt 40 ]; do sleep 1000 & i=$((i+1)); done
@@ -205,15 +205,23 @@ b 0 2>/dev/null & wait`)
 	if err := g.Add(bomb.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
+	if starved, err := g.Starved(); err != nil || starved {
+		t.Errorf("starved before anything was started: %v, %v", starved, err)
+	}
 	io.WriteString(in, "go\n")
 	deadline := time.Now().Add(time.Minute)
-	for n := 0; n < 40; {
+	starved := false
+	for n := 0; n < 40 || !starved; {
+		var err error
+		if starved, err = g.Starved(); err != nil {
+			t.Fatal(err)
+		}
 		procs, err := g.Procs()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n = len(procs); time.Now().After(deadline) {
-			t.Fatalf("only %d processes after a minute", n)
+			t.Fatalf("only %d processes after a minute, starved %v", n, starved)
 		}
 	}
 	if err := g.Kill(t.Context()); err != nil {

@@ -111,7 +111,7 @@ func (s *Steps) Apply(_ context.Context, _ sandbox.Step, un sandbox.Undo) error 
 		return fmt.Errorf("making control group %v: it exists and is not this task's", u.place)
 	}
 	for _, name := range u.needed() {
-		if err := unix.Faccessat(int(dir.Fd()), name, unix.W_OK, unix.AT_EACCESS); err != nil {
+		if err := unix.Faccessat(int(dir.Fd()), name, access(name), unix.AT_EACCESS); err != nil {
 			return fmt.Errorf("proving control group %v: %s: %w", u.place, name, err)
 		}
 	}
@@ -131,12 +131,19 @@ func (p place) needed() []string {
 		case c == memory:
 			names = append(names, "memory.limit_in_bytes")
 		case c == pids:
-			names = append(names, "pids.max")
+			names = append(names, "pids.max", pidsEvents)
 		case c == freezer:
 			names = append(names, "freezer.state")
 		}
 	}
 	return names
+}
+
+func access(name string) uint32 {
+	if name == pidsEvents {
+		return unix.R_OK
+	}
+	return unix.W_OK
 }
 
 // Revert kills what is left inside, removes the directory and verifies its absence (see sandbox.Backend). A parent that is

@@ -104,6 +104,11 @@ func counter(dir *os.File, file, name string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return value(text, name, file, dir)
+}
+
+// value finds a line "name value" in the text of a file.
+func value(text, name, file string, dir *os.File) (int, error) {
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == name {
 			return strconv.Atoi(f[1])

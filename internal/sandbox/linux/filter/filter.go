@@ -22,6 +22,8 @@ import "sekisho/internal/sandbox"
 type Spec struct {
 	// Arch is a GOARCH: amd64 or arm64. Empty means this program's.
 	Arch string
+	// NoMemoryPrograms refuses memory files that could be executed: set where writing does not imply executing.
+	NoMemoryPrograms bool
 }
 
 // PathRule grants rights on one object and, for a directory, on everything below it.

@@ -15,6 +15,8 @@ const (
 	// came and went between two looks. It is also the longest that one decision waits.
 	grantLife  = 20 * time.Millisecond
 	grantRetry = time.Millisecond
+	// mostLooks bounds how long a count that is above the limit every time, but never with the same processes, is doubted.
+	mostLooks = 8
 )
 
 // grants decides forks by what exists and what was granted but is not there yet. Precision is needed only at the
@@ -27,6 +29,7 @@ type grants struct {
 	open    map[uint32]time.Time
 	known   map[int]bool // processes at the last look
 	refused bool
+	waited  time.Duration // how long decisions have waited, which is no work
 	exists  func(thread uint32) bool
 }
 
@@ -36,9 +39,28 @@ func (g *grants) grant(ctx context.Context, thread uint32) (bool, error) {
 	return g.decide(ctx, func(count int) bool { return count+len(g.open) < g.limit })
 }
 
-// count reports whether the tree keeps its limit now.
-func (g *grants) count(ctx context.Context) (bool, error) {
-	return g.decide(ctx, func(count int) bool { return count <= g.limit })
+// count reports whether the tree keeps its limit now. A list of the group is no snapshot: one that ended and one that was
+// born while it was made may both be in it. Those that are in two lists in a row existed together between the two, so more
+// of them than the limit is an excess, however short; nothing is forgiven for being about to end.
+func (g *grants) count() (bool, error) {
+	count, err := g.look()
+	for looks := 1; err == nil && count > g.limit; looks++ {
+		before := g.known
+		if count, err = g.look(); err != nil {
+			break
+		}
+		together := 0
+		for p := range g.known {
+			if before[p] {
+				together++
+			}
+		}
+		if together > g.limit || looks == mostLooks || g.refused {
+			g.refused = true
+			return false, nil
+		}
+	}
+	return true, err
 }
 
 // decide looks until the condition holds, at most for grantLife: by then every open grant has an outcome, and a process
@@ -62,8 +84,10 @@ func (g *grants) decide(ctx context.Context, holds func(count int) bool) (bool, 
 			tick = time.NewTicker(grantRetry)
 			defer tick.Stop()
 		}
+		paused := time.Now()
 		select {
 		case <-tick.C:
+			g.waited += time.Since(paused)
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}

@@ -60,6 +60,69 @@ func TestGrants(t *testing.T) {
 	}
 }
 
+// proves A-SBX-02
+//
+// A count judges at once, by processes that were together in two looks in a row.
+func TestCounts(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		procs [][]int // what successive looks see; the last one stays
+		want  bool
+		looks int
+	}{
+		{"below the limit", [][]int{{10}}, true, 1},
+		{"at the limit", [][]int{{10, 11}}, true, 1},
+		{"one too many", [][]int{{10, 11, 12}}, false, 2},
+		{"a list with one that ended and one that was born meanwhile", [][]int{{10, 11, 12}, {10, 12}}, true, 2},
+		{"the same twice in a row", [][]int{{10, 11, 12}, {10, 12, 13}, {10, 13}}, true, 3},
+		{"an excess after a doubt", [][]int{{10, 11, 12}, {10, 12, 13}, {10, 12, 13}}, false, 3},
+		{"always too many, always others", [][]int{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {1, 2, 3}, {4, 5, 6}, {7, 8, 9}}, false, 9},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			looks := 0
+			g := grants{exists: alive, limit: 2, open: map[uint32]time.Time{}, known: map[int]bool{}, procs: func() ([]int, error) {
+				looks++
+				return tt.procs[min(looks, len(tt.procs))-1], nil
+			}}
+			got, err := g.count()
+			if err != nil || got != tt.want || looks != tt.looks {
+				t.Errorf("got %v, %v after %d looks; want %v after %d", got, err, looks, tt.want, tt.looks)
+			}
+		})
+	}
+}
+
+// proves A-SBX-09
+//
+// Notifications without end cost the server a quarter of the time; a few cost their sender nothing.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const work = 40 * time.Microsecond
+		spend := func(p *pace, n int) time.Duration {
+			begun := time.Now()
+			for range n {
+				at := time.Now()
+				time.Sleep(work)
+				if err := p.pause(t.Context(), at, time.Now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return time.Since(begun)
+		}
+		if got := spend(&pace{}, 40); got != 40*work {
+			t.Errorf("forty took %v, want %v", got, 40*work)
+		}
+		if got, least := spend(&pace{}, 10000), 4*10000*work*9/10; got < least {
+			t.Errorf("ten thousand took %v, want at least %v", got, least)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := (&pace{since: time.Now(), spent: paceShare}).pause(ctx, time.Now(), time.Now()); err == nil {
+			t.Error("the pause outlived its context")
+		}
+	})
+}
+
 func TestGrantsRefuseAtOnceAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := grants{exists: alive, limit: 1, open: map[uint32]time.Time{}, known: map[int]bool{}, procs: func() ([]int, error) { return []int{10}, nil }}

@@ -13,16 +13,16 @@ var allowed = strings.Fields(`
 read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek sendfile splice tee vmsplice
 copy_file_range readahead fadvise64 sync_file_range sync syncfs fsync fdatasync fallocate truncate ftruncate
 
-open openat openat2 creat close close_range dup dup2 dup3 pipe pipe2 flock
+close close_range dup dup2 dup3 pipe pipe2 flock
 access faccessat faccessat2 stat fstat lstat newfstatat statx statfs fstatfs getdents getdents64 getcwd
 chdir fchdir umask readlink readlinkat cachestat
 
-mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat
-chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes futimesat utimensat
+rmdir unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat
+chown fchown lchown fchownat utime utimes futimesat utimensat
 setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr
 removexattr lremovexattr fremovexattr setxattrat getxattrat listxattrat removexattrat
 
-mmap munmap mprotect mremap msync mincore madvise brk mlock mlock2 munlock mlockall munlockall memfd_create
+mmap munmap mprotect mremap msync mincore madvise brk mlock mlock2 munlock mlockall munlockall
 pkey_alloc pkey_free pkey_mprotect mseal map_shadow_stack membarrier get_mempolicy set_mempolicy mbind
 shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl
 

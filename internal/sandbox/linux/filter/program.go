@@ -84,6 +84,13 @@ func instructions(s Spec) ([]bpf.Instruction, error) {
 			return nil, err
 		}
 	}
+	code := rule{otherwise: allow}
+	if s.NoMemoryPrograms {
+		code = memfd
+	}
+	if err := put("memfd_create", code); err != nil {
+		return nil, err
+	}
 	for name, r := range conditional {
 		if err := put(name, r); err != nil {
 			return nil, err

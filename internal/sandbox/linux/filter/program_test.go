@@ -118,7 +118,15 @@ func TestVerdicts(t *testing.T) {
 		{"socket", []uint64{unix.AF_UNIX, unix.SOCK_STREAM, 0}, eperm}, {"socket", []uint64{unix.AF_UNIX | big, unix.SOCK_STREAM, 0}, eperm},
 		{"socket", []uint64{unix.AF_VSOCK, unix.SOCK_STREAM, 0}, eperm}, {"socket", []uint64{unix.AF_PACKET, unix.SOCK_RAW, 0}, eperm},
 		{"socket", []uint64{unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, eperm}, {"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER}, eperm},
-		{"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW | unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE}, allow},
+		{"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW | unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE}, eperm},
+		{"chmod", []uint64{0, 0o1777}, allow}, {"chmod", []uint64{0, 0o4755}, eperm}, {"chmod", []uint64{0, 0o2755 | big}, eperm}, {"chmod", []uint64{0, 0o104000 | big}, eperm},
+		{"fchmod", []uint64{3, 0o755}, allow}, {"fchmod", []uint64{3, 0o4000}, eperm}, {"fchmodat", []uint64{0, 0, 0o755}, allow}, {"fchmodat", []uint64{0, 0, 0o6755}, eperm},
+		{"fchmodat2", []uint64{0, 0, 0o644}, allow}, {"fchmodat2", []uint64{0, 0, 0o2000}, eperm}, {"mkdir", []uint64{0, 0o777}, allow}, {"mkdir", []uint64{0, 0o2777}, eperm},
+		{"mkdirat", []uint64{0, 0, 0o777}, allow}, {"mkdirat", []uint64{0, 0, 0o2777}, eperm}, {"creat", []uint64{0, 0o644}, allow}, {"creat", []uint64{0, 0o4755}, eperm},
+		{"open", []uint64{0, unix.O_CREAT | unix.O_RDWR, 0o644}, allow}, {"open", []uint64{0, unix.O_CREAT, 0o4755}, eperm}, {"open", []uint64{0, unix.O_RDWR, 0o4755}, allow},
+		{"openat", []uint64{0, 0, unix.O_CREAT, 0o644}, allow}, {"openat", []uint64{0, 0, unix.O_CREAT | unix.O_EXCL, 0o2755}, eperm},
+		{"openat", []uint64{0, 0, unix.O_TMPFILE | unix.O_RDWR, 0o4755}, eperm}, {"openat", []uint64{0, 0, unix.O_DIRECTORY, 0o4755}, allow}, {"openat2", nil, refuse(unix.ENOSYS)},
+		{"mknod", []uint64{0, unix.S_IFREG | 0o4755}, eperm}, {"mknod", []uint64{0, unix.S_IFREG | 0o755}, allow}, {"mknodat", []uint64{0, 0, unix.S_IFIFO | 0o2755}, eperm},
 		{"socketpair", []uint64{unix.AF_UNIX, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, allow},
 		{"socketpair", []uint64{unix.AF_UNIX, unix.SOCK_DGRAM, 0}, eperm}, {"socketpair", []uint64{unix.AF_UNIX, unix.SOCK_RAW, 0}, eperm},
 	} {
@@ -132,6 +140,28 @@ func TestVerdicts(t *testing.T) {
 			}
 			if got := judge(t, machine(t, goarch), uint32(table.ID), uint32(nr), tt.args...); got != tt.want {
 				t.Errorf("%s %s%#x: got %#x, want %#x", goarch, tt.call, tt.args, got, tt.want)
+			}
+		}
+	}
+}
+
+// proves A-SBX-04
+func TestMemoryPrograms(t *testing.T) {
+	for goarch, table := range map[string]*arch.Info{"amd64": arch.X86_64, "arm64": arch.AARCH64} {
+		code, err := instructions(Spec{Arch: goarch, NoMemoryPrograms: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		vm, err := bpf.NewVM(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for flags, want := range map[uint64]action{
+			0: refuse(unix.EACCES), unix.MFD_CLOEXEC: refuse(unix.EACCES), unix.MFD_EXEC: refuse(unix.EACCES), unix.MFD_NOEXEC_SEAL << 32: refuse(unix.EACCES),
+			unix.MFD_NOEXEC_SEAL | unix.MFD_CLOEXEC: allow,
+		} {
+			if got := judge(t, vm, uint32(table.ID), uint32(table.SyscallNames["memfd_create"]), 0, flags); got != want {
+				t.Errorf("%s %#x: got %#x, want %#x", goarch, flags, got, want)
 			}
 		}
 	}
@@ -169,7 +199,7 @@ func TestForeignEntry(t *testing.T) {
 func TestEveryNumber(t *testing.T) {
 	for goarch, table := range map[string]*arch.Info{"amd64": arch.X86_64, "arm64": arch.AARCH64} {
 		vm := machine(t, goarch)
-		free := map[string]bool{}
+		free := map[string]bool{"memfd_create": true}
 		for _, name := range allowed {
 			free[name] = true
 		}

@@ -11,6 +11,8 @@ const (
 	socketType = 0xf                                                                     // the rest of the argument is SOCK_CLOEXEC and SOCK_NONBLOCK
 	fileType   = unix.S_IFMT
 	initPID    = 1 // PID 1 of the sandbox: never a target
+	setID      = unix.S_ISUID | unix.S_ISGID
+	creates    = unix.O_CREAT | (unix.O_TMPFILE &^ unix.O_DIRECTORY) // the open flags with which a mode counts
 )
 
 var eperm = refuse(unix.EPERM)
@@ -79,17 +81,36 @@ var conditional = map[string]rule{
 		{[]cond{is(1, fcntls...)}, allow},
 	}, eperm},
 
-	"mknod":   only(masked(1, fileType, 0, unix.S_IFREG, unix.S_IFIFO)),
-	"mknodat": only(masked(2, fileType, 0, unix.S_IFREG, unix.S_IFIFO)),
+	// No file that runs as its owner or group: on the host it would belong to the owner of the root, who may be root
+	// himself, and anyone could start it there. Directories too, because a file system can tell them from files and a
+	// filter cannot. openat2 keeps its mode behind a pointer; whoever calls it falls back to openat.
+	"mknod":     {[]clause{{[]cond{has(1, setID)}, eperm}, {[]cond{masked(1, fileType, 0, unix.S_IFREG, unix.S_IFIFO)}, allow}}, eperm},
+	"mknodat":   {[]clause{{[]cond{has(2, setID)}, eperm}, {[]cond{masked(2, fileType, 0, unix.S_IFREG, unix.S_IFIFO)}, allow}}, eperm},
+	"chmod":     except(has(1, setID)),
+	"fchmod":    except(has(1, setID)),
+	"fchmodat":  except(has(2, setID)),
+	"fchmodat2": except(has(2, setID)),
+	"mkdir":     except(has(1, setID)),
+	"mkdirat":   except(has(2, setID)),
+	"creat":     except(has(1, setID)),
+	"open":      except(has(1, creates), has(2, setID)),
+	"openat":    except(has(2, creates), has(3, setID)),
+	"openat2":   {otherwise: refuse(unix.ENOSYS)},
 
 	// TCP and UDP; MPTCP and the like would pass by Landlock's TCP rules. A datagram pair can be sent to any socket file.
+	// The kernel charges the answers of netlink to nobody, so that one process can fill the host's memory with them; who
+	// looks up names works without, who lists interfaces that way learns that he may not.
 	"socket": {[]clause{
 		{[]cond{is(0, unix.AF_INET, unix.AF_INET6), masked(1, socketType, unix.SOCK_STREAM), is(2, 0, unix.IPPROTO_TCP)}, allow},
 		{[]cond{is(0, unix.AF_INET, unix.AF_INET6), masked(1, socketType, unix.SOCK_DGRAM), is(2, 0, unix.IPPROTO_UDP)}, allow},
-		{[]cond{is(0, unix.AF_NETLINK), masked(1, socketType, unix.SOCK_DGRAM, unix.SOCK_RAW), is(2, unix.NETLINK_ROUTE)}, allow}, // getaddrinfo
 	}, eperm},
 	"socketpair": only(is(0, unix.AF_UNIX), masked(1, socketType, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)),
 }
+
+// memfd is the rule of memfd_create where the execute right is split from the write right: a program in memory that
+// never was a file has neither. Sealed against execution (MFD_NOEXEC_SEAL) it can never be run, as with the kernel's
+// vm.memfd_noexec=2, which only the host's root could set for a pid namespace.
+var memfd = rule{[]clause{{[]cond{has(1, unix.MFD_NOEXEC_SEAL)}, allow}}, refuse(unix.EACCES)}
 
 // fcntls leaves out what signals others, leases and delegations, and directory notification.
 var fcntls = []uint32{

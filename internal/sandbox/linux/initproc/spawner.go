@@ -79,6 +79,9 @@ func restrict(rules []wire.Rule, program *filter.Program) (*os.File, error) {
 	if err := filter.Landlock(opened); err != nil {
 		return nil, wire.Fail(wire.StageLandlock, "", err)
 	}
+	if err := bound(); err != nil { // not before everything is open that the number of roots decides
+		return nil, err
+	}
 	notify, err := program.Install()
 	if err != nil {
 		return nil, wire.Fail(wire.StageSeccomp, "", err)

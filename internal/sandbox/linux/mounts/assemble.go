@@ -92,7 +92,7 @@ func pivot(root *os.File) error {
 // detached is a mount that is not attached yet, with the places inside it that must be covered.
 type detached struct {
 	mount *os.File
-	masks []mask
+	under []string // from its top on
 }
 
 func prepare(b wire.Bind, passed []*os.File) (*detached, error) {
@@ -103,11 +103,18 @@ func prepare(b wire.Bind, passed []*os.File) (*detached, error) {
 	case b.Tmpfs > 0:
 		f, err := tmpfs(b.Tmpfs, b.Attr, "1777")
 		return &detached{mount: f}, err
-	case b.FD >= 0:
-		if b.FD >= len(passed) {
-			return nil, wire.Fail(wire.StageSource, b.Target, fmt.Errorf("descriptor %d was not handed over", b.FD))
+	case b.FD >= 0 && b.FD >= len(passed):
+		return nil, wire.Fail(wire.StageSource, b.Target, fmt.Errorf("descriptor %d was not handed over", b.FD))
+	}
+	var under []string
+	if !b.File {
+		var err error
+		if under, err = below(b.Source); err != nil {
+			return nil, wire.Fail(wire.StageMount, b.Target, err)
 		}
-		return &detached{mount: passed[b.FD]}, nil
+	}
+	if b.FD >= 0 {
+		return &detached{passed[b.FD], under}, nil
 	}
 	source, err := OpenSource(b.Source, b.ID, b.File)
 	if err != nil {
@@ -115,32 +122,22 @@ func prepare(b wire.Bind, passed []*os.File) (*detached, error) {
 	}
 	defer source.Close()
 	f, err := clone(source, b.Attr, nil, 0)
-	if err == nil {
-		return &detached{mount: f}, nil
+	if err != nil && len(under) > 0 {
+		// In a user's namespace a mount with mounts of the host below it can only be copied whole.
+		f, err = clone(source, b.Attr, nil, unix.AT_RECURSIVE)
 	}
-	// In a user's namespace a mount with mounts of the host below it can only be copied whole; those below are covered.
-	under, merr := below(b.Source)
-	if merr != nil || len(under) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	if f, err = clone(source, b.Attr, nil, unix.AT_RECURSIVE); err != nil {
-		return nil, err
-	}
-	return &detached{mount: f, masks: under}, nil
+	return &detached{f, under}, nil
 }
 
 func (d *detached) attach(root *os.File, b wire.Bind) error {
 	if err := put(root, b.Target, d.mount, b.File, b.Make); err != nil {
 		return err
 	}
-	for _, m := range d.masks {
-		cover, err := m.make()
-		if err != nil {
-			return err
-		}
-		err = put(root, b.Target+m.rel, cover, m.file, false)
-		cover.Close()
-		if err != nil {
+	for _, rel := range d.under {
+		if err := cover(root, b.Target+rel); err != nil {
 			return err
 		}
 	}
@@ -154,7 +151,11 @@ func put(root *os.File, target string, mount *os.File, file, create bool) error 
 		return wire.Fail(wire.StageMount, target, err)
 	}
 	defer at.Close()
-	err = unix.MoveMount(int(mount.Fd()), "", int(at.Fd()), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	return move(mount, at, target)
+}
+
+func move(mount, at *os.File, target string) error {
+	err := unix.MoveMount(int(mount.Fd()), "", int(at.Fd()), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 	if err != nil {
 		return wire.Fail(wire.StageMount, target, fmt.Errorf("move_mount: %w", err))
 	}

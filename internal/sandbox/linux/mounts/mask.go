@@ -3,37 +3,33 @@
 package mounts
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/wire"
 )
 
-// mask is one mount of the host below a source: its path from the source on, and its kind.
-type mask struct {
-	rel  string
-	file bool
-}
-
-// below lists the mounts of this namespace that lie under path, outermost first and none below another.
-func below(path string) ([]mask, error) {
-	info, err := os.ReadFile("/proc/self/mountinfo")
+// below lists the mounts of this namespace that lie under path, by their paths from there on, outermost first and none
+// below another. A mount over path itself may hide some of them.
+func below(path string) ([]string, error) {
+	info, err := hostMounts()
 	if err != nil {
 		return nil, err
 	}
-	var all []mask
-	for _, rel := range mountsUnder(string(info), path) {
-		var st unix.Stat_t
-		if err := unix.Lstat(path+rel, &st); err != nil {
-			return nil, err
-		}
-		all = append(all, mask{rel: rel, file: st.Mode&unix.S_IFMT != unix.S_IFDIR})
-	}
-	return all, nil
+	return mountsUnder(info, path), nil
 }
+
+// hostMounts reads the mounts of the host once: this process sees its root as it was when it started, until it pivots.
+var hostMounts = sync.OnceValues(func() (string, error) {
+	info, err := os.ReadFile("/proc/self/mountinfo")
+	return string(info), err
+})
 
 // mountsUnder reads mountinfo text; the fifth field of a line is the mount point with blanks as octal escapes.
 func mountsUnder(info, path string) []string {
@@ -61,9 +57,35 @@ func mountsUnder(info, path string) []string {
 
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// make returns the detached mount that covers m: an empty read-only directory, or a device that cannot be opened.
-func (m mask) make() (*os.File, error) {
-	if !m.file {
+// cover puts something over the mount point at an absolute path of the new root, so that nothing of what lies there is
+// seen, neither of a mount of the host nor of what that mount hides: an empty read-only directory, or a device that
+// cannot be opened. A place that this process cannot reach no payload reaches either, and one that does not exist was
+// itself hidden by another mount.
+func cover(root *os.File, target string) error {
+	file := false
+	at, err := place(root, target, file, false)
+	if errors.Is(err, unix.ENOTDIR) {
+		file = true
+		at, err = place(root, target, file, false)
+	}
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTDIR):
+		return nil
+	case err != nil:
+		return wire.Fail(wire.StageMount, target, err)
+	}
+	defer at.Close()
+	f, err := blank(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return move(f, at, target)
+}
+
+// blank is a detached mount with nothing in it.
+func blank(file bool) (*os.File, error) {
+	if !file {
 		return tmpfs(1<<12, Base|ReadOnly|NoExec, "0555")
 	}
 	null, err := OpenSource("/dev/null", sandbox.FileID{}, true)

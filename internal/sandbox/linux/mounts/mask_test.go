@@ -17,18 +17,18 @@ const mountinfo = `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 31 30 0:31 / /home/u/src/data/inner rw - tmpfs tmpfs rw
 32 22 0:32 / /home/u/src/data-b rw - tmpfs tmpfs rw
 33 22 0:33 / /home/u/src/with\040blank\134 rw - tmpfs tmpfs rw
-34 22 0:34 / /home/u/work-else rw - tmpfs tmpfs rw
-35 22 0:35 / /home/u/work rw - tmpfs tmpfs rw
+34 22 0:34 / /home/u/src-else rw - tmpfs tmpfs rw
+35 22 0:35 / /home/u/src rw - tmpfs tmpfs rw
 `
 
 // proves A-POL-02, A-SBX-01
 func TestMountsUnder(t *testing.T) {
 	for path, want := range map[string][]string{
-		"/home/u/work":      {"/data", "/data-b", `/with blank\`},
+		"/home/u/src":      {"/data", "/data-b", `/with blank\`},
 		"/home/u/src/data": {"/inner"},
-		"/home/u/wor":       nil,
-		"/usr":              nil,
-		"/home":             {"/u/work", "/u/work-else"},
+		"/home/u/sr":       nil,
+		"/usr":             nil,
+		"/home":            {"/u/src", "/u/src-else"},
 	} {
 		if d := cmp.Diff(want, mountsUnder(mountinfo, path)); d != "" {
 			t.Errorf("%s: (-want +got)\n%s", path, d)
@@ -38,7 +38,7 @@ func TestMountsUnder(t *testing.T) {
 
 // FuzzMountsUnder reads arbitrary text: every result lies below the path, and none below another.
 func FuzzMountsUnder(f *testing.F) {
-	f.Add(mountinfo, "/home/u/work")
+	f.Add(mountinfo, "/home/u/src")
 	f.Add("1 2 3", "/")
 	f.Fuzz(func(t *testing.T, info, path string) {
 		found := mountsUnder(info, path)

@@ -3,9 +3,11 @@
 package mounts
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -22,16 +24,17 @@ func tmpfs(size int64, attr uint64, mode string) (*os.File, error) {
 }
 
 // procfs makes a detached, read-only procfs of the calling process's pid namespace that hides processes which the reader
-// may not trace. On the way it takes away the right to make user namespaces below this one (A-SBX-04): the sysctl belongs
-// to the user namespace and can be written only here, before the mount is sealed.
+// may not trace. On the way it takes away the right to make user namespaces below this one (A-SBX-04) and all but a small
+// share of what the host counts by user: these sysctls belong to the user namespace and can be written only here, before
+// the mount is sealed.
 func procfs() (*os.File, error) {
 	f, err := fresh("proc", Base|NoExec, [][2]string{{"hidepid", "invisible"}})
 	if err != nil {
 		return nil, wire.Fail(wire.StageProc, "/proc", err)
 	}
-	if err := forbidNamespaces(f); err != nil {
+	if name, err := countLess(f); err != nil {
 		f.Close()
-		return nil, wire.Fail(wire.StageSysctl, "user.max_user_namespaces", err)
+		return nil, wire.Fail(wire.StageSysctl, name, err)
 	}
 	set := unix.MountAttr{Attr_set: ReadOnly}
 	if err := unix.MountSetattr(int(f.Fd()), "", unix.AT_EMPTY_PATH, &set); err != nil {
@@ -41,21 +44,70 @@ func procfs() (*os.File, error) {
 	return f, nil
 }
 
-func forbidNamespaces(proc *os.File) error {
-	fd, err := unix.Openat(int(proc.Fd()), "sys/user/max_user_namespaces", unix.O_RDWR|unix.O_CLOEXEC, 0)
+// What a sandbox may take of the host user's inotify instances and watches (usually 128, and 8192 or more): they count for
+// the namespace's owner too, whose editor and desktop need them. Never more than a quarter.
+const (
+	inotifyInstances = 16
+	inotifyWatches   = 8192
+)
+
+// countLess writes the limits; name is the one that failed.
+func countLess(proc *os.File) (name string, err error) {
+	for _, l := range []struct {
+		name, host string
+		most       int
+	}{
+		{"user/max_user_namespaces", "", 0},
+		{"user/max_inotify_instances", "fs/inotify/max_user_instances", inotifyInstances},
+		{"user/max_inotify_watches", "fs/inotify/max_user_watches", inotifyWatches},
+	} {
+		if l.host != "" {
+			host, err := sysctl(proc, l.host)
+			if errors.Is(err, unix.ENOENT) {
+				continue // a kernel without inotify
+			}
+			if err != nil {
+				return l.host, err
+			}
+			l.most = min(l.most, host/4)
+		}
+		if err := setSysctl(proc, l.name, l.most); err != nil {
+			return l.name, err
+		}
+	}
+	return "", nil
+}
+
+func setSysctl(proc *os.File, name string, value int) error {
+	fd, err := unix.Openat(int(proc.Fd()), "sys/"+name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), "max_user_namespaces")
+	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	if _, err := f.WriteString("0"); err != nil {
+	if _, err := f.WriteString(strconv.Itoa(value)); err != nil {
 		return err
 	}
-	back := make([]byte, 8)
-	if n, err := f.ReadAt(back, 0); n == 0 || back[0] != '0' {
-		return fmt.Errorf("reading back %q: %w", back[:n], err)
+	now, err := sysctl(proc, name)
+	if err == nil && now != value {
+		err = fmt.Errorf("reading back %d after writing %d", now, value)
 	}
-	return nil
+	return err
+}
+
+func sysctl(proc *os.File, name string) (int, error) {
+	fd, err := unix.Openat(int(proc.Fd()), "sys/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	var buf [32]byte
+	n, err := f.Read(buf[:])
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(buf[:n])))
 }
 
 // fresh makes a detached mount of a new file system.

@@ -1,0 +1,181 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a program can leave on its host, or take from it beside its own memory and processes.
+func init() {
+	add(map[string]action{
+		// A file or directory with MODE (octal 06000 bits and all), by the named system call.
+		"set-id": {"CALL PATH MODE", setID},
+		"netlink": {"PROTOCOL", func(a []string) (string, error) {
+			return call(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, number(a[0]))
+		}},
+		"inotify": {"COUNT", func(a []string) (string, error) {
+			return many(a[0], func() (int, error) { return unix.InotifyInit1(unix.IN_CLOEXEC) })
+		}},
+		"open-files": {"COUNT", openFiles},
+		"limits":     {"", limits},
+		// COUNT processes at once that say nothing, ROUNDS times, with a pause of GAP microseconds after each.
+		"burst": {"COUNT ROUNDS GAP", burst},
+		// Notifications without forks: a first word again and again, and forks that the kernel refuses.
+		"spam-word": {"SECONDS", func(a []string) (string, error) {
+			var head [3]uintptr
+			return spam(a[0], func() {
+				unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, uintptr(unsafe.Pointer(&head)), unsafe.Sizeof(head), 0)
+			})
+		}},
+		"spam-fork": {"SECONDS", func(a []string) (string, error) {
+			return spam(a[0], func() { unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_SIGHAND|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0) })
+		}},
+		// A memory file that can never be executed.
+		"memfd-sealed": {"", func([]string) (string, error) {
+			fd, err := unix.MemfdCreate("payload", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
+			if err != nil {
+				return "", err
+			}
+			return "", unix.Fchmod(fd, 0o777)
+		}},
+	})
+}
+
+func setID(a []string) (string, error) {
+	name, err := unix.BytePtrFromString(a[1])
+	if err != nil {
+		return "", err
+	}
+	path, mode, here := uintptr(unsafe.Pointer(name)), number("0"+strings.TrimPrefix(a[2], "0")), ^uintptr(99) // AT_FDCWD is -100
+	defer runtime.KeepAlive(name)
+	switch a[0] {
+	case "fchmodat":
+		return call(unix.SYS_FCHMODAT, here, path, mode)
+	case "fchmodat2":
+		return call(unix.SYS_FCHMODAT2, here, path, mode, 0)
+	case "fchmod":
+		fd, err := unix.Open(a[1], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return "", err
+		}
+		return call(unix.SYS_FCHMOD, uintptr(fd), mode)
+	case "openat":
+		return call(unix.SYS_OPENAT, here, path, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, mode)
+	case "openat2":
+		fd, err := unix.Openat2(unix.AT_FDCWD, a[1], &unix.OpenHow{Flags: unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY, Mode: uint64(mode)})
+		return itoa(fd), err
+	case "tmpfile":
+		dir := a[1][:strings.LastIndexByte(a[1], '/')]
+		fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY, uint32(mode))
+		if err != nil {
+			return "", err
+		}
+		return "", unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, a[1], unix.AT_SYMLINK_FOLLOW)
+	case "mknodat":
+		return call(unix.SYS_MKNODAT, here, path, unix.S_IFREG|mode, 0)
+	case "mkdirat":
+		if _, err := call(unix.SYS_MKDIRAT, here, path, mode); err != nil {
+			return "", err
+		}
+		return call(unix.SYS_FCHMODAT, here, path, mode) // the kernel's mkdir itself takes setgid from the parent only
+	}
+	return setIDOld(a[0], path, mode)
+}
+
+// many repeats make, which opens a descriptor, and tells how often it worked.
+func many(count string, make func() (int, error)) (string, error) {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil {
+		l.Cur = l.Max
+		unix.Setrlimit(unix.RLIMIT_NOFILE, &l)
+	}
+	n := 0
+	for ; n < min(int(number(count)), 1<<16); n++ {
+		if _, err := make(); err != nil {
+			return itoa(n), err
+		}
+	}
+	return itoa(n), nil
+}
+
+func openFiles(a []string) (string, error) {
+	return many(a[0], func() (int, error) { return unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3) })
+}
+
+func limits([]string) (string, error) {
+	var out strings.Builder
+	for _, l := range []struct {
+		name string
+		id   int
+	}{{"files", unix.RLIMIT_NOFILE}, {"signals", unix.RLIMIT_SIGPENDING}, {"queues", unix.RLIMIT_MSGQUEUE}, {"locked", unix.RLIMIT_MEMLOCK}} {
+		var now unix.Rlimit
+		if err := unix.Prlimit(0, l.id, nil, &now); err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&out, "%s=%d ", l.name, now.Max)
+	}
+	for _, name := range []string{"max_inotify_instances", "max_inotify_watches", "max_user_namespaces"} {
+		b, err := os.ReadFile("/proc/sys/user/" + name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&out, "%s=%s ", name, strings.TrimSpace(string(b)))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+func burst(a []string) (string, error) {
+	runtime.LockOSThread()
+	most := 0
+	for range min(int(number(a[1])), 1000) {
+		pids, err := startQuiet(min(int(number(a[0])), 1000))
+		most = max(most, len(pids))
+		for _, pid := range pids {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+		for _, pid := range pids {
+			unix.Wait4(pid, nil, 0, nil)
+		}
+		if err != nil {
+			return "at once " + itoa(most), err
+		}
+		time.Sleep(time.Duration(number(a[2])) * time.Microsecond)
+	}
+	return "at once " + itoa(most), nil
+}
+
+//go:norace
+func startQuiet(n int) (pids []int, err error) {
+	wait := unix.Timespec{Sec: 60}
+	for range n {
+		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_CHILD_SETTID|unix.CLONE_CHILD_CLEARTID|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno == 0 && pid == 0 {
+			quiet(&wait)
+		}
+		if errno != 0 {
+			return pids, errno
+		}
+		pids = append(pids, int(pid))
+	}
+	return pids, nil
+}
+
+// spam repeats a system call that the broker is told about.
+func spam(secs string, one func()) (string, error) {
+	n := 0
+	for end := deadline(secs); !end(); {
+		for range 16 {
+			one()
+			n++
+		}
+	}
+	return itoa(n), nil
+}
