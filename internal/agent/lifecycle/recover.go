@@ -52,7 +52,14 @@ func (r recovery) all(ctx context.Context, dir *statedir.Dir) error {
 // one recovers one instance: first its process tree and sandbox resources, then its file transactions, so that nothing of
 // the old task runs while files are restored.
 func (r recovery) one(ctx context.Context, i *statedir.Instance) error {
-	if err := r.audit(audit.Event{Event: audit.RecoveryStart, Instance: i.ID()}); err != nil {
+	start := audit.Event{Event: audit.RecoveryStart, Instance: i.ID()}
+	err := r.audit(start)
+	if fileop.Full(err) {
+		if err = r.makeRoom(ctx, i); err == nil {
+			err = r.audit(start)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	undone, err := r.undo(ctx, i)
@@ -66,21 +73,60 @@ func (r recovery) one(ctx context.Context, i *statedir.Instance) error {
 	return r.audit(end)
 }
 
+// newInstance makes this server's own instance, after making room for it if need be: a task can fill the disk before its
+// server dies, and only a start removes what it left.
+func (r recovery) newInstance(ctx context.Context, dir *statedir.Dir) (*statedir.Instance, error) {
+	i, err := dir.NewInstance(ctx)
+	if !fileop.Full(err) {
+		return i, err
+	}
+	if err := r.room(ctx, dir); err != nil {
+		return nil, err
+	}
+	return dir.NewInstance(ctx)
+}
+
+// room removes what abandoned instances can do without, writing nothing. The recovery that follows tells what was removed.
+func (r recovery) room(ctx context.Context, dir *statedir.Dir) error {
+	found, err := dir.Recover(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range found.Instances {
+		if err := r.makeRoom(ctx, i); err != nil {
+			return errors.Join(err, found.Close())
+		}
+	}
+	return found.Close()
+}
+
+func (r recovery) makeRoom(ctx context.Context, i *statedir.Instance) error {
+	records, err := i.Sub(broker.JournalDir)
+	if fileop.Full(err) {
+		return nil // there is none yet, and so nothing to remove
+	}
+	if err != nil {
+		return err
+	}
+	defer records.Close()
+	return broker.MakeRoom(ctx, broker.Abandoned{Backend: r.backend, Journal: journal.Open(r.files, records), Instance: i})
+}
+
 func (r recovery) undo(ctx context.Context, i *statedir.Instance) ([]audit.Undone, error) {
 	records, err := i.Sub(broker.JournalDir)
 	if err != nil {
 		return nil, err
 	}
 	defer records.Close()
-	backups, err := i.Sub(backupDir)
-	if err != nil {
-		return nil, err
-	}
-	defer backups.Close()
 	undone, err := broker.Recover(ctx, broker.Abandoned{Backend: r.backend, Journal: journal.Open(r.files, records), Instance: i})
 	if err != nil {
 		return undone, err
 	}
+	backups, err := i.Sub(backupDir) // may have to be made, so only now that there is room
+	if err != nil {
+		return undone, err
+	}
+	defer backups.Close()
 	changes, err := filetx.Recover(ctx, filetx.Deps{FS: r.files, Records: records, Temp: backups, Audit: r.logs.audit})
 	for _, c := range changes {
 		undone = append(undone, audit.Undone{Effect: c.Operation + ": " + c.Outcome, Target: c.Path, Verified: true})

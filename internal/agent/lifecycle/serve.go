@@ -56,7 +56,12 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 			logs.file.Error("stopped", "code", fault.CodeOf(err), "error", err)
 		}
 	}()
-	instance, err := dir.NewInstance(ctx)
+	backend, backendErr := host.Open(host.Options{Program: s.Executable, Files: s.Files, Cgroup: s.loaded.Config.Sandbox.Resources.Cgroup})
+	if backendErr != nil {
+		backend = nil // preflight's error; a recovery without steps needs no backend
+	}
+	recovery := recovery{s.Files, backend, logs}
+	instance, err := recovery.newInstance(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -67,11 +72,7 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 		logs.file.Warn(s.loaded.Locale.Text(w.Text.Key, w.Text.Args), "key", w.Path)
 	}
 
-	backend, backendErr := host.Open(host.Options{Program: s.Executable, Files: s.Files, Cgroup: s.loaded.Config.Sandbox.Resources.Cgroup})
-	if backendErr != nil {
-		backend = nil // preflight's error; a recovery without steps needs no backend
-	}
-	if err := (recovery{s.Files, backend, logs}).all(ctx, dir); err != nil {
+	if err := recovery.all(ctx, dir); err != nil {
 		return err
 	}
 	resolved, err := s.compare()

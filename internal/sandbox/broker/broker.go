@@ -154,8 +154,16 @@ func (t *transaction) undo(ctx context.Context, report func(effect, target strin
 	if report == nil {
 		report = func(string, string, error) {}
 	}
-	record := t.entry.Record()
 	stateErr := t.entry.Update(func(r *journal.Record) { r.State = journal.Cleaning })
+	if err := t.effects(ctx, report); err != nil {
+		return errors.Join(err, stateErr)
+	}
+	return t.entry.Remove()
+}
+
+// effects is undo without the journal: it can be repeated, and needs no room on the device.
+func (t *transaction) effects(ctx context.Context, report func(effect, target string, err error)) error {
+	record := t.entry.Record()
 	var errs []error
 	for i := len(record.Steps) - 1; i >= 0; i-- {
 		u, err := decode(record.Steps[i].Undo)
@@ -171,10 +179,7 @@ func (t *transaction) undo(ctx context.Context, report func(effect, target strin
 		report("temp", path, err)
 		errs = append(errs, err)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return errors.Join(err, stateErr)
-	}
-	return t.entry.Remove()
+	return errors.Join(errs...)
 }
 
 func (t *transaction) revert(ctx context.Context, u sandbox.Undo) error {

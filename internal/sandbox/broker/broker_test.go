@@ -3,15 +3,18 @@ package broker
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"sekisho/internal/audit"
 	"sekisho/internal/fault"
+	"sekisho/internal/fileop"
 	"sekisho/internal/journal"
 	"sekisho/internal/sandbox"
 	"sekisho/test/crashfs"
@@ -167,6 +170,42 @@ func TestRecoveryTellsWhatItUndid(t *testing.T) {
 	want := []audit.Undone{effect("c"), effect("b"), effect("a"), {Effect: "temp", Target: s.instance.TreePath(tempDir, task), Verified: true}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("undone (-want +got):\n%s", diff)
+	}
+}
+
+// noRoom has room for nothing.
+type noRoom struct{ fileop.FS }
+
+func (noRoom) Create(*os.File, string, fs.FileMode) (*os.File, error) { return nil, syscall.ENOSPC }
+func (noRoom) Write(*os.File, []byte) error                           { return syscall.ENOSPC }
+func (noRoom) Mkdir(*os.File, string, fs.FileMode) error              { return syscall.ENOSPC }
+
+// A full disk hinders neither the making of room nor the recovery itself, which writes only what it can do without.
+//
+// proves A-TX-01, A-TX-04
+func TestAFullDiskDoesNotHinderRecovery(t *testing.T) {
+	s := newServer(t, 0, 0)
+	if _, err := s.broker.Open(t.Context(), "session", task); err != nil {
+		t.Fatal(err)
+	}
+	s.world.tree = false
+	s.run(0, 0)
+	s.backend.anyState = true
+	a := Abandoned{Backend: s.backend, Journal: journal.Open(noRoom{s.fsys}, s.journals), Instance: s.instance}
+	if err := MakeRoom(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(s.instance.TreePath(tempDir, task)); !errors.Is(err, fs.ErrNotExist) || len(s.world.effects) != 0 {
+		t.Errorf("after making room: %v, effects %v", err, s.world.effects)
+	}
+	if got := s.backend.onDisk().State; got != journal.Running {
+		t.Errorf("the journal was rewritten to %s", got)
+	}
+	if _, err := Recover(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.clean(); err != nil {
+		t.Error(err)
 	}
 }
 

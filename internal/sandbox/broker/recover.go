@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sekisho/internal/audit"
@@ -26,6 +27,42 @@ type Abandoned struct {
 // the journal's path, means that something may be left: the caller must not serve. A journal that cannot be trusted is
 // such an error, and nothing is deleted because of it.
 func Recover(ctx context.Context, a Abandoned) ([]audit.Undone, error) {
+	txs, err := a.trusted()
+	if err != nil {
+		return nil, err
+	}
+	var undone []audit.Undone
+	for _, t := range slices.Backward(txs) {
+		// A disk that the task filled must not keep it from being removed: the journal names everything in whatever state it is.
+		stateErr := t.entry.Update(func(r *journal.Record) { r.State = journal.RecoveryRequired })
+		err := t.undo(ctx, func(effect, target string, err error) {
+			undone = append(undone, audit.Undone{Effect: effect, Target: target, Verified: err == nil})
+		})
+		if err != nil {
+			return undone, unrecovered(t.entry.Path(), errors.Join(err, stateErr))
+		}
+	}
+	return undone, nil
+}
+
+// MakeRoom ends what an abandoned instance left and removes its temporary directories, and keeps the journals for Recover,
+// which does it again. It writes nothing: it is for a disk that has no room for the line that announces a recovery.
+// Errors are Recover's.
+func MakeRoom(ctx context.Context, a Abandoned) error {
+	txs, err := a.trusted()
+	if err != nil {
+		return err
+	}
+	for _, t := range slices.Backward(txs) {
+		if err := t.effects(ctx, func(string, string, error) {}); err != nil {
+			return unrecovered(t.entry.Path(), err)
+		}
+	}
+	return nil
+}
+
+// trusted reads all journals before any is acted on.
+func (a Abandoned) trusted() ([]*transaction, error) {
 	if err := a.Journal.Sweep(); err != nil {
 		return nil, unrecovered(a.Instance.Path(), err)
 	}
@@ -44,20 +81,7 @@ func Recover(ctx context.Context, a Abandoned) ([]audit.Undone, error) {
 			return nil, unrecovered(e.Path(), err)
 		}
 	}
-	var undone []audit.Undone
-	for i := len(txs) - 1; i >= 0; i-- {
-		t := txs[i]
-		if err := t.entry.Update(func(r *journal.Record) { r.State = journal.RecoveryRequired }); err != nil {
-			return undone, unrecovered(t.entry.Path(), err)
-		}
-		err := t.undo(ctx, func(effect, target string, err error) {
-			undone = append(undone, audit.Undone{Effect: effect, Target: target, Verified: err == nil})
-		})
-		if err != nil {
-			return undone, unrecovered(t.entry.Path(), err)
-		}
-	}
-	return undone, nil
+	return txs, nil
 }
 
 // trust refuses a journal that names something which this program would not have put into it.
