@@ -71,7 +71,7 @@ func bare(s string) bool {
 		return false
 	}
 	// Numbers of every form, also of those that no key accepts, begin with one of these.
-	if strings.IndexByte("0123456789+-.", s[0]) >= 0 && strings.Trim(s, "0123456789+-._eExXoOabcdefABCDEFinfINFnNaA:") == "" {
+	if strings.IndexByte("0123456789+-.", s[0]) >= 0 && strings.Trim(s, "0123456789+-._abcdefABCDEFxXoOiInN:") == "" {
 		return false
 	}
 	return !strings.ContainsAny(s, "[]{}\",") && strings.TrimSpace(s) == s
