@@ -111,7 +111,7 @@ var catalogue = map[Code]Info{
 	ToolUnknown:          {Category: Validation, Retry: true},
 	ToolArgumentsInvalid: {Category: Validation, Retry: true, Variants: []string{"directory_not_empty"}},
 	ToolOutOfScope:       {Category: Validation, Retry: true},
-	ToolFailed:           {Category: ToolFailure, Retry: true, Variants: []string{"patch_malformed", "patch_no_match", "patch_ambiguous", "hash_mismatch", "not_found", "is_directory", "not_directory", "target_exists", "cross_volume", "encoding", "too_large", "invalid_syntax", "access", "swapped", "binary", "beyond_end", "whole_too_large", "exit_code"}},
+	ToolFailed:           {Category: ToolFailure, Retry: true, Variants: []string{"patch_malformed", "patch_no_match", "patch_ambiguous", "hash_mismatch", "not_found", "is_directory", "not_directory", "target_exists", "cross_volume", "encoding", "too_large", "invalid_syntax", "access", "attributes", "swapped", "binary", "beyond_end", "whole_too_large", "exit_code"}},
 	ToolNotExecuted:      {Category: ToolFailure, Retry: true},
 
 	AgentSameFailureLimit: {Category: ToolFailure, Variants: []string{"claimed", "not_executed", "empty_response", "no_progress"}},

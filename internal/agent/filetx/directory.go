@@ -96,7 +96,12 @@ func (m *Manager) Rmdir(ctx context.Context, s Scope, t *rootio.Target) (Change,
 		} else if len(list) > 0 {
 			return Change{}, syscall.ENOTEMPTY
 		}
-		tx, err := m.begin(s, record{Operation: opRmdir, Before: versionOf(t.Info(), ""), Restore: randomName()}, t)
+		old := t.Info()
+		var err error
+		if old.Attributes, err = t.Attributes(); err != nil {
+			return Change{}, err
+		}
+		tx, err := m.begin(s, record{Operation: opRmdir, Before: versionOf(old, ""), Restore: randomName()}, t)
 		if err != nil {
 			return Change{}, err
 		}

@@ -28,7 +28,7 @@ func failed(path string, err error) error {
 		variant string
 	}{
 		{rootio.ErrSwapped, "swapped"}, {errChanged, "swapped"}, {errMalformed, "patch_malformed"}, {errNoMatch, "patch_no_match"}, {errAmbiguous, "patch_ambiguous"},
-		{errEncoding, "encoding"}, {errExpected, "hash_mismatch"}, {errTooLarge, "too_large"},
+		{errEncoding, "encoding"}, {errExpected, "hash_mismatch"}, {errTooLarge, "too_large"}, {rootio.ErrAttributes, "attributes"},
 		{fs.ErrExist, "target_exists"}, {fs.ErrNotExist, "not_found"}, {syscall.EXDEV, "cross_volume"}, {syscall.ENOTDIR, "not_directory"}, {syscall.EISDIR, "is_directory"},
 		{fs.ErrPermission, "access"}, {syscall.EROFS, "access"}, {syscall.EBUSY, "access"},
 	} {

@@ -58,6 +58,8 @@ type version struct {
 	Mode   fs.FileMode `json:"mode"`
 	UID    int         `json:"uid"`
 	GID    int         `json:"gid"`
+	// Attributes are the extended ones, values in Base64.
+	Attributes rootio.Attributes `json:"attributes,omitempty"`
 }
 
 func placeOf(t *rootio.Target) place {
@@ -65,12 +67,12 @@ func placeOf(t *rootio.Target) place {
 }
 
 func versionOf(i rootio.Info, sum string) *version {
-	return &version{SHA256: sum, Size: i.Size, Mode: i.Mode, UID: i.UID, GID: i.GID}
+	return &version{SHA256: sum, Size: i.Size, Mode: i.Mode, UID: i.UID, GID: i.GID, Attributes: i.Attributes}
 }
 
 // info is the version as what a restored object shall be like.
 func (v *version) info(kind rootio.Kind) rootio.Info {
-	return rootio.Info{Kind: kind, Size: v.Size, Mode: v.Mode, UID: v.UID, GID: v.GID}
+	return rootio.Info{Kind: kind, Size: v.Size, Mode: v.Mode, UID: v.UID, GID: v.GID, Attributes: v.Attributes}
 }
 
 func openStore(fsys fileop.FS, dir *os.File) *journal.Records[record] {

@@ -38,6 +38,9 @@ func (m *Manager) take(ctx context.Context, t *rootio.Target, expected string) (
 	if before.Size > maxFile {
 		return snapshot{}, errTooLarge
 	}
+	if before.Attributes, err = t.Attributes(); err != nil {
+		return snapshot{}, err
+	}
 	f, err := t.OpenRead()
 	if err != nil {
 		return snapshot{}, err

@@ -132,6 +132,7 @@ var changeTexts = map[string]string{
 	"cross_volume":        "the new path is on another volume; write a new file there and delete the old one",
 	"encoding":            "the file's encoding is unknown or cannot represent the new text",
 	"too_large":           "the file is too large to be changed this way",
+	"attributes":          "the file has an access list or other extended attributes that cannot be kept; nothing was changed",
 	"invalid_syntax":      "the new content is not valid in the file's format; nothing was changed",
 	"swapped":             "another program replaced the file meanwhile; read it again",
 	"directory_not_empty": "the directory is not empty; it is never removed with its content",

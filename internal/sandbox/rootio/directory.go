@@ -68,6 +68,11 @@ func (t *Target) settle(made, dir *os.File, like Info) error {
 	if err := own(made, who); err != nil {
 		return err
 	}
+	if like.Kind == Dir {
+		if err := like.Attributes.give(made); err != nil {
+			return pathError(t.path, err)
+		}
+	}
 	if err := t.set.fsys.Chmod(made, perm); err != nil {
 		return err
 	}

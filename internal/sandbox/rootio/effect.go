@@ -3,6 +3,7 @@ package rootio
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 	"syscall"
@@ -132,9 +133,11 @@ func (t *Target) Write(f *os.File, p []byte) error { return t.set.fsys.Write(f, 
 
 // Finish gives the new file owner and mode and flushes it. Like describes the file to be replaced; the zero Info means a
 // new one, which gets mode 0644 and, when the server runs as root, the owner of the root directory. Setuid and setgid are
-// never kept: new content was not what somebody let run as its owner.
+// never kept, nor are capabilities: new content was not what somebody let run with more rights.
 func (t *Target) Finish(f *os.File, like Info) error {
 	like.Mode &^= fs.ModeSetuid | fs.ModeSetgid
+	like.Attributes = maps.Clone(like.Attributes)
+	delete(like.Attributes, capability)
 	return t.FinishOld(f, like)
 }
 
@@ -146,6 +149,11 @@ func (t *Target) FinishOld(f *os.File, like Info) error {
 	}
 	if err := own(f, who); err != nil {
 		return err
+	}
+	if like.Kind == File {
+		if err := like.Attributes.give(f); err != nil {
+			return pathError(t.path, err)
+		}
 	}
 	if err := t.set.fsys.Chmod(f, perm); err != nil {
 		return err

@@ -52,6 +52,8 @@ type Info struct {
 	UID, GID int
 	Links    uint64
 	ModTime  time.Time
+	// Attributes are not looked at by Stat; what describes an object to be made again gets them from Target.Attributes.
+	Attributes Attributes
 }
 
 // Root is one open root: an O_PATH descriptor of a directory or of one regular file whose identity was checked.

@@ -23,3 +23,7 @@ func readLink(*os.File) (string, error)                        { return "", unsu
 func chown(*os.File, owner) error                              { return unsupported() }
 func mayWrite(*os.File) error                                  { return unsupported() }
 func addSystemLinks(map[string]string, string)                 {}
+func listAttributes(*os.File) ([]string, error)                { return nil, unsupported() }
+func getAttribute(*os.File, string) ([]byte, error)            { return nil, unsupported() }
+func setAttribute(*os.File, string, []byte) error              { return unsupported() }
+func removeAttribute(*os.File, string) error                   { return unsupported() }
