@@ -26,6 +26,22 @@ func init() {
 		}},
 		"open-files": {"COUNT", openFiles},
 		"limits":     {"", limits},
+		// What a socket makes the kernel keep.
+		"packet-filter": {"", func([]string) (string, error) {
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+			if err != nil {
+				return "", err
+			}
+			all := [1]unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 16}}
+			return "", unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &all[0]})
+		}},
+		"multicast": {"", func([]string) (string, error) {
+			fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)
+			if err != nil {
+				return "", err
+			}
+			return "", unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: [16]byte{0xff, 2, 15: 77}, Interface: 1})
+		}},
 		// COUNT processes at once that say nothing, ROUNDS times, with a pause of GAP microseconds after each.
 		"burst": {"COUNT ROUNDS GAP", burst},
 		// Notifications without forks: a first word again and again, and forks that the kernel refuses.

@@ -91,6 +91,14 @@ func TestNoUnchargedAnswers(t *testing.T) {
 			t.Errorf("control: netlink %d: %+v", protocol, a)
 		}
 	}
+	for _, action := range []string{"packet-filter", "multicast"} {
+		if a := try(action); a.OK || a.Errno != "EPERM" {
+			t.Errorf("%s: %+v", action, a)
+		}
+		if a := unconfined(t, "/", payload(t), action).answer(t); !a.OK {
+			t.Errorf("control: %s: %+v", action, a)
+		}
+	}
 	if a := try("open-files", "100000"); a.OK || a.Errno != "EMFILE" || integer(t, a.Detail) > 4096 {
 		t.Errorf("open files: %+v", a)
 	}

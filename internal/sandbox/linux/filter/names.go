@@ -46,5 +46,5 @@ sched_getattr sched_get_priority_max sched_get_priority_min sched_rr_get_interva
 uname sysinfo getrandom lsm_get_self_attr lsm_list_modules
 
 connect accept accept4 bind listen sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown
-getsockname getpeername setsockopt getsockopt
+getsockname getpeername getsockopt
 `)

@@ -127,6 +127,10 @@ func TestVerdicts(t *testing.T) {
 		{"openat", []uint64{0, 0, unix.O_CREAT, 0o644}, allow}, {"openat", []uint64{0, 0, unix.O_CREAT | unix.O_EXCL, 0o2755}, eperm},
 		{"openat", []uint64{0, 0, unix.O_TMPFILE | unix.O_RDWR, 0o4755}, eperm}, {"openat", []uint64{0, 0, unix.O_DIRECTORY, 0o4755}, allow}, {"openat2", nil, refuse(unix.ENOSYS)},
 		{"mknod", []uint64{0, unix.S_IFREG | 0o4755}, eperm}, {"mknod", []uint64{0, unix.S_IFREG | 0o755}, allow}, {"mknodat", []uint64{0, 0, unix.S_IFIFO | 0o2755}, eperm},
+		{"setsockopt", []uint64{3, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER}, eperm}, {"setsockopt", []uint64{3, unix.SOL_SOCKET | big, unix.SO_ATTACH_REUSEPORT_CBPF}, eperm},
+		{"setsockopt", []uint64{3, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP}, eperm}, {"setsockopt", []uint64{3, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP}, eperm},
+		{"setsockopt", []uint64{3, unix.IPPROTO_IPV6, unix.MCAST_JOIN_GROUP}, eperm}, {"setsockopt", []uint64{3, unix.SOL_SOCKET, unix.SO_REUSEADDR}, allow},
+		{"setsockopt", []uint64{3, unix.IPPROTO_TCP, unix.TCP_NODELAY}, allow}, {"setsockopt", []uint64{3, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY}, allow},
 		{"socketpair", []uint64{unix.AF_UNIX, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, allow},
 		{"socketpair", []uint64{unix.AF_UNIX, unix.SOCK_DGRAM, 0}, eperm}, {"socketpair", []uint64{unix.AF_UNIX, unix.SOCK_RAW, 0}, eperm},
 	} {

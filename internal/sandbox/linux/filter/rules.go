@@ -104,6 +104,13 @@ var conditional = map[string]rule{
 		{[]cond{is(0, unix.AF_INET, unix.AF_INET6), masked(1, socketType, unix.SOCK_STREAM), is(2, 0, unix.IPPROTO_TCP)}, allow},
 		{[]cond{is(0, unix.AF_INET, unix.AF_INET6), masked(1, socketType, unix.SOCK_DGRAM), is(2, 0, unix.IPPROTO_UDP)}, allow},
 	}, eperm},
+	// Packet filters and memberships in groups are kept by the kernel at nobody's charge, like netlink's answers.
+	"setsockopt": {[]clause{
+		{[]cond{is(1, unix.SOL_SOCKET), is(2, unix.SO_ATTACH_FILTER, unix.SO_ATTACH_BPF, unix.SO_ATTACH_REUSEPORT_CBPF, unix.SO_ATTACH_REUSEPORT_EBPF)}, eperm},
+		{[]cond{is(1, unix.IPPROTO_IP), is(2, unix.IP_ADD_MEMBERSHIP, unix.IP_ADD_SOURCE_MEMBERSHIP, unix.IP_BLOCK_SOURCE, unix.IP_MSFILTER)}, eperm},
+		{[]cond{is(1, unix.IPPROTO_IPV6), is(2, unix.IPV6_JOIN_GROUP, unix.IPV6_JOIN_ANYCAST)}, eperm},
+		{[]cond{is(1, unix.IPPROTO_IP, unix.IPPROTO_IPV6), is(2, unix.MCAST_JOIN_GROUP, unix.MCAST_BLOCK_SOURCE, unix.MCAST_JOIN_SOURCE_GROUP, unix.MCAST_MSFILTER)}, eperm},
+	}, allow},
 	"socketpair": only(is(0, unix.AF_UNIX), masked(1, socketType, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)),
 }
 
