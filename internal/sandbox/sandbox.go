@@ -183,6 +183,10 @@ type Undo struct {
 	Schema int             `json:"schema"`
 	Kind   string          `json:"kind"`
 	Data   json.RawMessage `json:"data"`
+	// Instance and Task say whose journal the data was read from: known from where it lay, never from what it says. Revert
+	// refuses data about another task's objects. They are empty for data that never left this process.
+	Instance string `json:"-"`
+	Task     string `json:"-"`
 }
 
 // Backend turns an EffectivePolicy into enforcement by one operating system. An error means that nothing weaker was left

@@ -186,6 +186,7 @@ func (t *transaction) revert(ctx context.Context, u sandbox.Undo) error {
 	if t.backend == nil {
 		return fmt.Errorf("reverting %s: this system has no backend that could", u.Kind)
 	}
+	u.Instance, u.Task = t.instance.ID(), t.entry.Key()
 	return t.backend.Revert(ctx, u)
 }
 

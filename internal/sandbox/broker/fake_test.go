@@ -75,7 +75,7 @@ func (f *fakeBackend) Plan(p sandbox.EffectivePolicy) ([]sandbox.Step, error) {
 }
 
 func (f *fakeBackend) Observe(_ context.Context, s sandbox.Step) (sandbox.Undo, error) {
-	return sandbox.Undo(s), f.call("observe " + name(s.Data))
+	return sandbox.Undo{Schema: s.Schema, Kind: s.Kind, Data: s.Data}, f.call("observe " + name(s.Data))
 }
 
 func (f *fakeBackend) Apply(_ context.Context, s sandbox.Step, u sandbox.Undo) error {
@@ -98,6 +98,9 @@ func (f *fakeBackend) Apply(_ context.Context, s sandbox.Step, u sandbox.Undo) e
 func (f *fakeBackend) Revert(_ context.Context, u sandbox.Undo) error {
 	if err := f.call("revert " + name(u.Data)); err != nil {
 		return err
+	}
+	if u.Instance == "" || u.Task != task {
+		f.t.Errorf("Revert(%s) for instance %q and task %q", name(u.Data), u.Instance, u.Task)
 	}
 	if f.world.tree {
 		f.t.Errorf("Revert(%s) while the tree lives", name(u.Data))

@@ -37,6 +37,12 @@ type driver struct {
 
 var id = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
 
+func groupName(instance, task string) string { return "agent-mcp-" + instance + "-" + task }
+
+var ourName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^agent-mcp-[A-Za-z0-9_-]{1,64}-[A-Za-z0-9_-]{1,64}$`)
+})
+
 // Plan implements Driver.
 func (d *driver) Plan(instance, task string) ([]sandbox.Step, error) {
 	if !id().MatchString(instance) || !id().MatchString(task) {
@@ -44,7 +50,7 @@ func (d *driver) Plan(instance, task string) ([]sandbox.Step, error) {
 	}
 	var steps []sandbox.Step
 	for _, p := range d.places {
-		p.Name = "agent-mcp-" + instance + "-" + task
+		p.Name = groupName(instance, task)
 		data, err := json.Marshal(p)
 		if err != nil {
 			return nil, fmt.Errorf("planning %v: %w", p, err)

@@ -3,6 +3,7 @@
 package cgroup
 
 import (
+	"bytes"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -72,12 +73,57 @@ func plan(t *testing.T, s *Steps, dir string) (sandbox.Step, sandbox.Undo) {
 
 const name = "agent-mcp-i-t"
 
+// madeUp takes a tree of ordinary directories for one of the kernel.
+func madeUp(files fileop.FS) *Steps {
+	s := NewSteps(files)
+	s.kernel = func(*os.File) error { return nil }
+	return s
+}
+
+// A journal that names an ordinary directory, or another task's group, does not get it removed.
+//
+// proves A-TX-01, A-TX-06
+func TestRevertRefusesWhatWasNeverMadeHere(t *testing.T) {
+	dir := t.TempDir()
+	s := madeUp(&looksLike{FS: fileop.OS()})
+	step, u := plan(t, s, dir)
+	if err := s.Apply(t.Context(), step, u); err != nil {
+		t.Fatal(err)
+	}
+	other := u
+	other.Instance, other.Task = "i", "t2"
+	if err := s.Revert(t.Context(), other); err == nil {
+		t.Error("another task's group was reverted")
+	}
+	renamed := u
+	renamed.Data = bytes.Replace(u.Data, []byte(name), []byte("home"), 1)
+	if err := s.Revert(t.Context(), renamed); err == nil {
+		t.Error("a name that is not ours was taken")
+	}
+	real := NewSteps(fileop.OS())
+	for what, err := range map[string]error{"Revert": real.Revert(t.Context(), u), "Apply": real.Apply(t.Context(), step, u)} {
+		if err == nil || !strings.Contains(err.Error(), "not on a control group file system") {
+			t.Errorf("%s in an ordinary directory: %v", what, err)
+		}
+	}
+	if _, err := real.Observe(t.Context(), step); err == nil {
+		t.Error("Observe took an ordinary directory")
+	}
+	if _, err := os.Stat(filepath.Join(dir, name, "cgroup.procs")); err != nil {
+		t.Errorf("the directory was touched: %v", err)
+	}
+	u.Instance, u.Task = "i", "t"
+	if err := s.Revert(t.Context(), u); err != nil {
+		t.Error(err)
+	}
+}
+
 // proves A-SBX-02, A-TX-01
 func TestVersion2OnAFakeTree(t *testing.T) {
 	for _, lacks := range []string{"", "memory.swap.max"} {
 		dir := t.TempDir()
 		files := &looksLike{FS: fileop.OS(), lacks: lacks, busy: 3}
-		s := NewSteps(files)
+		s := madeUp(files)
 		step, u := plan(t, s, dir)
 		if entries, _ := os.ReadDir(dir); len(entries) != 0 {
 			t.Errorf("Plan and Observe changed something: %v", entries)
@@ -160,7 +206,7 @@ func TestOnlyTheOwnDirectoryIsTouched(t *testing.T) {
 	t.Run("one that was there before", func(t *testing.T) {
 		dir := t.TempDir()
 		foreign(t, dir)
-		s := NewSteps(&looksLike{FS: fileop.OS()})
+		s := madeUp(&looksLike{FS: fileop.OS()})
 		step, u := plan(t, s, dir)
 		if err := s.Apply(t.Context(), step, u); err == nil || !strings.Contains(err.Error(), "not this task's") {
 			t.Errorf("Apply used a directory that was there before: %v", err)
@@ -169,7 +215,7 @@ func TestOnlyTheOwnDirectoryIsTouched(t *testing.T) {
 	})
 	t.Run("one that replaced ours", func(t *testing.T) {
 		dir := t.TempDir()
-		s := NewSteps(&looksLike{FS: fileop.OS()})
+		s := madeUp(&looksLike{FS: fileop.OS()})
 		step, u := plan(t, s, dir)
 		if err := s.Apply(t.Context(), step, u); err != nil {
 			t.Fatal(err)
@@ -185,7 +231,7 @@ func TestOnlyTheOwnDirectoryIsTouched(t *testing.T) {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		s := NewSteps(&looksLike{FS: fileop.OS()})
+		s := madeUp(&looksLike{FS: fileop.OS()})
 		step, u := plan(t, s, dir)
 		if err := os.Rename(dir, dir+"-moved"); err != nil {
 			t.Fatal(err)
@@ -202,12 +248,12 @@ func TestOnlyTheOwnDirectoryIsTouched(t *testing.T) {
 	t.Run("after a crash", func(t *testing.T) {
 		dir := t.TempDir()
 		files := &looksLike{FS: fileop.OS()}
-		s := NewSteps(files)
+		s := madeUp(files)
 		step, u := plan(t, s, dir)
 		if err := s.Apply(t.Context(), step, u); err != nil {
 			t.Fatal(err)
 		}
-		if err := NewSteps(files).Revert(t.Context(), u); err != nil {
+		if err := madeUp(files).Revert(t.Context(), u); err != nil {
 			t.Fatal(err)
 		}
 		if entries, _ := os.ReadDir(dir); len(entries) != 0 {
@@ -239,7 +285,7 @@ func revertLeaves(t *testing.T, s *Steps, u sandbox.Undo, dir string) {
 // proves A-SBX-02
 func TestApplyProvesTheControllers(t *testing.T) {
 	for _, lacks := range []string{"memory.max", "pids.max", "cgroup.procs", "pids.events"} {
-		s := NewSteps(&looksLike{FS: fileop.OS(), lacks: lacks})
+		s := madeUp(&looksLike{FS: fileop.OS(), lacks: lacks})
 		step, u := plan(t, s, t.TempDir())
 		if err := s.Apply(t.Context(), step, u); err == nil || !strings.Contains(err.Error(), lacks) {
 			t.Errorf("without %s: got %v", lacks, err)
@@ -251,7 +297,7 @@ func TestApplyProvesTheControllers(t *testing.T) {
 func TestLimitsMustReadBack(t *testing.T) {
 	dir := t.TempDir()
 	files := &looksLike{FS: fileop.OS()}
-	s := NewSteps(files)
+	s := madeUp(files)
 	step, u := plan(t, s, dir)
 	if err := s.Apply(t.Context(), step, u); err != nil {
 		t.Fatal(err)

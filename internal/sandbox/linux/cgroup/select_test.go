@@ -148,7 +148,7 @@ func TestPlanNamesInstanceAndTask(t *testing.T) {
 // proves A-TX-01
 func TestDamagedJournalDataIsRefused(t *testing.T) {
 	steps := NewSteps(fileop.OS())
-	for _, data := range []string{``, `{`, `{"version":3,"parent":"/x","name":"y"}`, `{"version":2,"parent":"x","name":"y"}`, `{"version":2,"parent":"/x","name":".."}`, `{"version":2,"parent":"/x","name":"a/b"}`} {
+	for _, data := range []string{``, `{`, `{"version":3,"parent":"/x","name":"y"}`, `{"version":2,"parent":"x","name":"y"}`, `{"version":2,"parent":"/x","name":".."}`, `{"version":2,"parent":"/x","name":"a/b"}`, `{"version":2,"parent":"/x","name":"y"}`} {
 		u := undoOf(data)
 		if err := steps.Revert(t.Context(), u); err == nil {
 			t.Errorf("Revert took %s", data)
@@ -157,7 +157,7 @@ func TestDamagedJournalDataIsRefused(t *testing.T) {
 			t.Errorf("Apply took %s", data)
 		}
 	}
-	u := undoOf(`{"version":2,"parent":"/nonexistent","name":"y"}`)
+	u := undoOf(`{"version":2,"parent":"/nonexistent","name":"agent-mcp-i-t"}`)
 	if err := steps.Revert(t.Context(), u); err != nil {
 		t.Errorf("a parent that is gone: %v", err)
 	}

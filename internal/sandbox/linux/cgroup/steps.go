@@ -23,6 +23,8 @@ import (
 // in the data. Safe for concurrent use.
 type Steps struct {
 	files fileop.FS
+	// kernel tells whether a directory is one of a control group file system; tests with made-up trees replace it.
+	kernel func(*os.File) error
 
 	mu   sync.Mutex
 	made map[string]sandbox.FileID // by path, what this process made
@@ -30,7 +32,7 @@ type Steps struct {
 
 // NewSteps returns the performer of steps.
 func NewSteps(files fileop.FS) *Steps {
-	return &Steps{files: files, made: map[string]sandbox.FileID{}}
+	return &Steps{files: files, kernel: onCgroup, made: map[string]sandbox.FileID{}}
 }
 
 // undo is the data of an Undo. A directory has no identity before it exists, so an undo knows it by its parent's identity
@@ -56,6 +58,9 @@ func (s *Steps) Observe(_ context.Context, step sandbox.Step) (sandbox.Undo, err
 		return sandbox.Undo{}, err
 	}
 	defer parent.Close()
+	if err := s.kernel(parent); err != nil {
+		return sandbox.Undo{}, fmt.Errorf("describing %v: %w", p, err)
+	}
 	if u.ParentID, err = identity(parent); err != nil {
 		return sandbox.Undo{}, err
 	}
@@ -94,6 +99,9 @@ func (s *Steps) Apply(_ context.Context, _ sandbox.Step, un sandbox.Undo) error 
 	}
 	if now != u.ParentID {
 		return fmt.Errorf("making control group %v: its parent is another directory than before", u.place)
+	}
+	if err := s.kernel(parent); err != nil {
+		return fmt.Errorf("making control group %v: %w", u.place, err)
 	}
 	if err := s.files.Mkdir(parent, u.Name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("making control group: %w", err)
@@ -147,11 +155,15 @@ func access(name string) uint32 {
 }
 
 // Revert kills what is left inside, removes the directory and verifies its absence (see sandbox.Backend). A parent that is
-// gone or another one, and a directory that is not the one made, mean that ours is gone already.
+// gone or another one, and a directory that is not the one made, mean that ours is gone already. What is not on a control
+// group file system, or has not the name of un's task, was never made here: it is refused.
 func (s *Steps) Revert(ctx context.Context, un sandbox.Undo) error {
 	u, err := decodeUndo(un)
 	if err != nil {
 		return err
+	}
+	if (un.Instance != "" || un.Task != "") && u.Name != groupName(un.Instance, un.Task) {
+		return fmt.Errorf("reading a control group step: %v is no group of task %s", u.place, un.Task)
 	}
 	ctx, cancel := context.WithTimeout(ctx, revertTime)
 	defer cancel()
@@ -165,6 +177,9 @@ func (s *Steps) Revert(ctx context.Context, un sandbox.Undo) error {
 	defer parent.Close()
 	if now, err := identity(parent); err != nil || now != u.ParentID {
 		return err
+	}
+	if err := s.kernel(parent); err != nil {
+		return fmt.Errorf("removing control group %v: %w", u.place, err)
 	}
 	for {
 		dir, err := openDir(int(parent.Fd()), u.Name)
@@ -240,5 +255,24 @@ func decode(version int, kind string, data []byte, into any, p *place) error {
 	if p.Version != 1 && p.Version != 2 || p.Parent == "" || p.Parent[0] != '/' {
 		return fmt.Errorf("reading a control group step: version %d below %q", p.Version, p.Parent)
 	}
-	return fileop.CheckName(p.Name)
+	if !ourName().MatchString(p.Name) {
+		return fmt.Errorf("reading a control group step: %q is no name of ours", p.Name)
+	}
+	return nil
+}
+
+// onCgroup proves that the kernel makes and removes groups there, and that no file is ever lost by it.
+func onCgroup(dir *os.File) error {
+	var st unix.Statfs_t
+	for {
+		switch err := unix.Fstatfs(int(dir.Fd()), &st); {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return fmt.Errorf("inspecting %s: %w", dir.Name(), err)
+		case st.Type != unix.CGROUP_SUPER_MAGIC && st.Type != unix.CGROUP2_SUPER_MAGIC:
+			return fmt.Errorf("%s is not on a control group file system", dir.Name())
+		}
+		return nil
+	}
 }
