@@ -67,7 +67,7 @@ func (w *Writer) inspect() error {
 	return nil
 }
 
-// Write appends one event as one line with one append. Texts that are not UTF-8 are escaped and over-long ones cut. An
+// Write appends one event as one line with one append; what acts on a terminal is \u-escaped in it. Texts that are not UTF-8 are escaped and over-long ones cut. An
 // error means that the line may be missing.
 func (w *Writer) Write(e Event) error {
 	if e.Event == "" {
@@ -85,6 +85,7 @@ func (w *Writer) Write(e Event) error {
 	if err != nil {
 		return fmt.Errorf("encoding audit event %s: %w", e.Event, err)
 	}
+	line = visible.JSON(line)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.torn {

@@ -92,9 +92,12 @@ func checkRecord(_, r *record) error {
 		if !cleanPath(p.Path) || !cleanPath(p.Root.Path) || !strings.HasPrefix(p.Path, p.Root.Path+"/") {
 			return fmt.Errorf("place %q is not below its root %q", p.Path, p.Root.Path)
 		}
+		if p.Root.Rights&(sandbox.Write|sandbox.Delete) == 0 || p.Root.ID == (sandbox.FileID{}) || p.Parent == (sandbox.FileID{}) {
+			return fmt.Errorf("place %q is in a root that cannot be changed, or not identified", p.Path)
+		}
 	}
 	for _, name := range []string{r.Temp, r.Restore, r.Backup} {
-		if name != "" && (fileop.CheckName(name) != nil || !strings.HasSuffix(name, suffix)) {
+		if name != "" && !ourName(name) {
 			return fmt.Errorf("%q is no name of ours", name)
 		}
 	}

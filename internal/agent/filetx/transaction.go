@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"sekisho/internal/audit"
@@ -18,6 +19,16 @@ func randomName() string {
 	var b [8]byte
 	rand.Read(b[:]) // never fails (crypto/rand documentation)
 	return "." + hex.EncodeToString(b[:]) + suffix
+}
+
+// ourName reports whether randomName can have made a name.
+func ourName(name string) bool {
+	middle, ok := strings.CutSuffix(name, suffix)
+	if !ok || len(middle) != 17 || middle[0] != '.' {
+		return false
+	}
+	_, err := hex.DecodeString(middle[1:])
+	return err == nil
 }
 
 // transaction is one record and what undoing it needs in this process.

@@ -14,6 +14,7 @@ import (
 	"sekisho/internal/rolling"
 	"sekisho/internal/statedir"
 	"sekisho/internal/strictjson"
+	"sekisho/internal/visible"
 )
 
 // Names of the rolling logs (A-LOG-01); audit.jsonl is the fourth file.
@@ -75,13 +76,13 @@ func (l *logs) Close() error {
 	return errors.Join(append(errs, l.dir.Close())...)
 }
 
-// LogCall implements ollama.Logger: one line per model call.
+// LogCall implements ollama.Logger: one line per model call, in which what acts on a terminal is \u-escaped.
 func (l *logs) LogCall(r ollama.CallRecord) error {
 	line, err := strictjson.Marshal(r)
 	if err != nil {
 		return err
 	}
-	_, err = l.llm.Write(append(line, '\n'))
+	_, err = l.llm.Write(append(visible.JSON(line), '\n'))
 	return err
 }
 

@@ -2,12 +2,14 @@ package lifecycle
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -127,5 +129,52 @@ func TestAJournalThatIsLeftIsARecoveryFailure(t *testing.T) {
 	}
 	if err := checkClean(dir); fault.CodeOf(err) != fault.RecoveryFailed || !strings.Contains(err.Error(), "task.json") {
 		t.Errorf("error %v, want recovery.failed naming the file", err)
+	}
+}
+
+// No file that a person shows on a terminal holds a character that the terminal obeys, whoever wrote the text, and the JSON
+// files hold the same data.
+//
+// proves A-LOG-01, A-LOG-02, A-AUD-01
+func TestNoLogActsOnATerminal(t *testing.T) {
+	const text = "x\u0085status: completed\u2028\u202e\u009b2K\x1b[2K\x7f\u200b\U000e0041\r\n"
+	dir := filepath.Join(t.TempDir(), "logs")
+	var stderr bytes.Buffer
+	l, err := openLogs(fileop.OS(), logging(dir, "info"), &stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.With(text, text).Warn(text, "value", text, "error", errors.New(text))
+	if err := l.LogCall(ollama.CallRecord{CallID: text, Model: text, Prompt: []ollama.MessageRecord{{Role: "user", Content: text, ToolCalls: []ollama.CallEntry{{Name: text, Arguments: []byte(`{"` + text[:4] + `":"` + text[:4] + `"}`)}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.audit.Write(audit.Event{Event: audit.ToolCall, Tool: text, Path: text, ReadOnlyDirectories: []string{text}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{"stderr": stderr.String()}
+	for _, name := range []string{applicationLog, llmLog, audit.FileName} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown[name] = string(data)
+	}
+	for name, data := range shown {
+		for _, r := range strings.TrimSuffix(data, "\n") {
+			if r < ' ' || unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) {
+				t.Errorf("%s holds %U: %q", name, r, data)
+			}
+		}
+	}
+	var event audit.Event
+	var call ollama.CallRecord
+	if err := errors.Join(json.Unmarshal([]byte(shown[audit.FileName]), &event), json.Unmarshal([]byte(shown[llmLog]), &call)); err != nil {
+		t.Fatal(err)
+	}
+	if event.Tool != text || event.ReadOnlyDirectories[0] != text || call.Model != text || call.Prompt[0].Content != text {
+		t.Errorf("other data: %+v, %+v", event, call)
 	}
 }
