@@ -65,11 +65,11 @@ const (
 const pidsEvents = "pids.events"
 
 // Tasks is the ceiling on tasks (processes and threads together) under a limit on processes. It leaves every process as
-// many threads as runtimes make: some of their own and one for each processor (measured: node 11, a Go compiler 8 and
-// one for each processor, a JVM 25); and 64 more for the one process that has a pool of them.
+// many threads as runtimes make, some of their own and one for each processor (node makes 11, a JVM about 25), and 64
+// more for the one process that has a pool of them.
 func Tasks(processLimit int) int { return processLimit*(ownThreads+runtime.NumCPU()) + pooledThreads }
 
 const (
-	ownThreads    = 8
+	ownThreads    = 16
 	pooledThreads = 64
 )
