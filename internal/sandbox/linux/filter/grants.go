@@ -69,6 +69,9 @@ func (g *grants) decide(ctx context.Context, holds func(count int) bool) (bool, 
 	deadline := time.Now().Add(grantLife)
 	var tick *time.Ticker
 	for {
+		// Whether time is up is asked before the look, not after: on a busy machine the deadline may pass between the two, and
+		// then a grant that the look still saw open would be held against the asker.
+		over := time.Now().After(deadline)
 		count, err := g.look()
 		if err != nil {
 			return false, err
@@ -76,7 +79,7 @@ func (g *grants) decide(ctx context.Context, holds func(count int) bool) (bool, 
 		if holds(count) {
 			return true, nil
 		}
-		if g.refused || time.Now().After(deadline) {
+		if g.refused || over {
 			g.refused = true
 			return false, nil
 		}

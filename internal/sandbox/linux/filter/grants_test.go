@@ -60,6 +60,21 @@ func TestGrants(t *testing.T) {
 	}
 }
 
+// proves A-SBX-02: a look that takes long on a busy machine is not held against whoever asks
+func TestSlowLookRefusesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grants{limit: 2, known: map[int]bool{10: true}, open: map[uint32]time.Time{7: time.Now()},
+			procs: func() ([]int, error) { return []int{10}, nil },
+			exists: func(uint32) bool {
+				<-time.After(3 * time.Millisecond) // between the question of a grant's age and the end of the look
+				return true
+			}}
+		if got, err := g.grant(context.Background(), 8); err != nil || !got {
+			t.Errorf("got %v, %v; the open grant's fork failed, so there is a place", got, err)
+		}
+	})
+}
+
 // proves A-SBX-02
 //
 // A count judges at once, by processes that were together in two looks in a row.
