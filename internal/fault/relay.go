@@ -1,0 +1,54 @@
+package fault
+
+import "maps"
+
+// Categories of relaycodex's codes.
+const (
+	// Connection marks a connection that could not be made, ended, or refused a frame.
+	Connection Category = "connection"
+)
+
+// The codes of relaycodex: how a connection fails (R-CONN-05, R-CONN-09, R-CONN-10).
+const (
+	ConnectionEndpoint         Code = "connection.endpoint"
+	ConnectionTokenFile        Code = "connection.token_file"
+	ConnectionCAFile           Code = "connection.ca_file"
+	ConnectionUnreachable      Code = "connection.unreachable"
+	ConnectionCertificate      Code = "connection.certificate"
+	ConnectionUnauthorized     Code = "connection.unauthorized"
+	ConnectionHandshake        Code = "connection.handshake"
+	ConnectionLost             Code = "connection.lost"
+	ConnectionClosed           Code = "connection.closed"
+	ConnectionProtocol         Code = "connection.protocol"
+	ConnectionInboundTooLarge  Code = "connection.inbound_too_large"
+	ConnectionOutboundTooLarge Code = "connection.outbound_too_large"
+	ConnectionChildStart       Code = "connection.child_start"
+	ConnectionUnsupported      Code = "connection.unsupported"
+)
+
+var relayCatalogue = map[Code]Info{
+	ConnectionEndpoint:         {Category: Validation, Variants: []string{"plain", "credentials"}},
+	ConnectionTokenFile:        {Category: Validation},
+	ConnectionCAFile:           {Category: Validation},
+	ConnectionUnreachable:      {Category: Connection, Variants: []string{"timeout"}},
+	ConnectionCertificate:      {Category: Connection},
+	ConnectionUnauthorized:     {Category: Connection, Variants: []string{"forbidden"}},
+	ConnectionHandshake:        {Category: Connection},
+	ConnectionLost:             {Category: Connection, Variants: []string{"silent", "child_exited", "closed_by_server"}},
+	ConnectionClosed:           {Category: Connection},
+	ConnectionProtocol:         {Category: Connection},
+	ConnectionInboundTooLarge:  {Category: ResourceLimit},
+	ConnectionOutboundTooLarge: {Category: ResourceLimit},
+	ConnectionChildStart:       {Category: Connection},
+	ConnectionUnsupported:      {Category: Validation},
+}
+
+var catalogue = merged(agentCatalogue, relayCatalogue)
+
+func merged(parts ...map[Code]Info) map[Code]Info {
+	all := map[Code]Info{}
+	for _, part := range parts {
+		maps.Copy(all, part)
+	}
+	return all
+}
