@@ -3,8 +3,10 @@ package transport
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"sekisho/internal/fault"
+	"sekisho/internal/visible"
 )
 
 // Class is what recovery needs to know about a failure (R-REC-01).
@@ -15,11 +17,11 @@ const (
 	Transient Class = "transient" // process exit, refused or broken connection, silence, unexpected close
 	Auth      Class = "auth"      // 401, 403, or a close that says so
 	TLS       Class = "tls"       // the server could not be authenticated
-	Config    Class = "config"    // endpoint, token file, CA file, program or limits: trying again changes nothing
+	Config    Class = "config"    // endpoint, token file, CA file, program, limits, broken protocol: trying again changes nothing
 	Cancelled Class = "cancelled" // this side ended it
 )
 
-// Error is a coded failure with its class. Its text never holds a token or what was sent.
+// Error is a coded failure with its class. Its text never holds a token, what was sent, or words of the server.
 type Error struct {
 	Class Class
 	Fault *fault.Error
@@ -46,3 +48,44 @@ func ClassOf(err error) Class {
 func fail(class Class, code fault.Code, opts ...fault.Option) *Error {
 	return &Error{Class: class, Fault: fault.New(code, opts...)}
 }
+
+func cancelled(cause error) *Error {
+	return fail(Cancelled, fault.ConnectionClosed, fault.Cause(cause))
+}
+
+func lost(variant string, opts ...fault.Option) *Error {
+	return fail(Transient, fault.ConnectionLost, append(opts, fault.Variant(variant))...)
+}
+
+// short bounds text before it enters a sentence.
+func short(s string) string { return visible.Line(s, 300) }
+
+// ending remembers why a connection ended: the first reason is the reason, whatever breaks afterwards because of it.
+type ending struct {
+	mu   sync.Mutex
+	err  *Error
+	over chan struct{}
+}
+
+func newEnding() *ending { return &ending{over: make(chan struct{})} }
+
+// as sets the reason unless there is one, and returns the one that counts.
+func (e *ending) as(err *Error) *Error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err == nil {
+		e.err = err
+		close(e.over)
+	}
+	return e.err
+}
+
+// reason is why it ended, or nil.
+func (e *ending) reason() *Error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.err
+}
+
+// leftOver is the cause when a child's process could not be ended.
+var leftOver = fault.Cause(errors.New("a process of the child is left"))
