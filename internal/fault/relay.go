@@ -26,6 +26,16 @@ const (
 	ConnectionUnsupported      Code = "connection.unsupported"
 )
 
+// The codes of finding the CLI and judging its contract (R-CONN-10, R-CON-02, R-CON-06).
+const (
+	CodexNotFound   Code = "codex.not_found"
+	CodexNoBinary   Code = "codex.no_binary"
+	CodexUnusable   Code = "codex.unusable"
+	ContractFailed  Code = "contract.failed"
+	ContractDigest  Code = "contract.digest"
+	ContractMissing Code = "contract.not_generated"
+)
+
 var relayCatalogue = map[Code]Info{
 	ConnectionEndpoint:         {Category: Validation, Variants: []string{"plain", "credentials"}},
 	ConnectionTokenFile:        {Category: Validation},
@@ -41,6 +51,12 @@ var relayCatalogue = map[Code]Info{
 	ConnectionOutboundTooLarge: {Category: ResourceLimit},
 	ConnectionChildStart:       {Category: Connection},
 	ConnectionUnsupported:      {Category: Validation},
+	CodexNotFound:              {Category: Validation, Variants: []string{"path"}},
+	CodexNoBinary:              {Category: Validation},
+	CodexUnusable:              {Category: Validation},
+	ContractFailed:             {Category: Validation},
+	ContractDigest:             {Category: Validation},
+	ContractMissing:            {Category: Validation},
 }
 
 var catalogue = merged(agentCatalogue, relayCatalogue)
