@@ -1,59 +1,72 @@
 package codex
 
-// notifications has the decoder of every notification in use.
-var notifications = makeNotifications()
+import "reflect"
+
+// notifications has the decoder of every notification in use, notificationTypes the Go type that it fills.
+var notifications, notificationTypes = makeNotifications()
 
 type decoder func([]byte) (Notification, error)
 
-func makeNotifications() map[string]decoder {
-	table := map[string]decoder{
-		"thread/started":                    as[ThreadStarted],
-		"thread/status/changed":             as[ThreadStatusChanged],
-		"thread/name/updated":               as[ThreadNameUpdated],
-		"thread/compacted":                  as[ThreadCompacted],
-		"thread/settings/updated":           as[ThreadSettingsUpdated],
-		"thread/tokenUsage/updated":         as[TokenUsageUpdated],
-		"thread/attachment/updated":         as[AttachmentUpdated],
-		"turn/started":                      as[TurnStarted],
-		"turn/completed":                    as[TurnDone],
-		"turn/diff/updated":                 as[TurnDiff],
-		"turn/plan/updated":                 as[TurnPlan],
-		"item/started":                      as[ItemStarted],
-		"item/completed":                    as[ItemCompleted],
-		"item/reasoning/summaryPartAdded":   as[ReasoningPartAdded],
-		"item/fileChange/patchUpdated":      as[PatchUpdated],
-		"item/mcpToolCall/progress":         as[McpProgress],
-		"serverRequest/resolved":            as[RequestResolved],
-		"error":                             as[ErrorNote],
-		"warning":                           as[Warning],
-		"account/updated":                   as[AccountUpdated],
-		"account/login/completed":           as[LoginCompleted],
-		"account/gatewayOAuth/changed":      as[GatewayOAuthChanged],
-		"account/rateLimits/updated":        as[RateLimitsUpdated],
-		"mcpServer/startupStatus/updated":   as[McpStartup],
-		"mcpServer/oauthLogin/completed":    as[McpOAuthCompleted],
-		"model/rerouted":                    as[ModelRerouted],
-		"windowsSandbox/setupCompleted":     as[WindowsSetupCompleted],
-		"item/reasoning/textDelta":          reasoning[textDelta],
-		"item/reasoning/summaryTextDelta":   reasoning[summaryDelta],
-		"item/agentMessage/delta":           nil,
-		"item/plan/delta":                   nil,
-		"item/commandExecution/outputDelta": nil,
-		"item/fileChange/outputDelta":       nil,
+type entry struct {
+	decode decoder
+	typ    reflect.Type
+}
+
+func makeNotifications() (map[string]decoder, map[string]reflect.Type) {
+	table := map[string]entry{
+		"thread/started":                  {as[ThreadStarted], typ[ThreadStarted]()},
+		"thread/status/changed":           {as[ThreadStatusChanged], typ[ThreadStatusChanged]()},
+		"thread/name/updated":             {as[ThreadNameUpdated], typ[ThreadNameUpdated]()},
+		"thread/compacted":                {as[ThreadCompacted], typ[ThreadCompacted]()},
+		"thread/settings/updated":         {as[ThreadSettingsUpdated], typ[ThreadSettingsUpdated]()},
+		"thread/tokenUsage/updated":       {as[TokenUsageUpdated], typ[TokenUsageUpdated]()},
+		"thread/attachment/updated":       {as[AttachmentUpdated], typ[AttachmentUpdated]()},
+		"turn/started":                    {as[TurnStarted], typ[TurnStarted]()},
+		"turn/completed":                  {as[TurnDone], typ[TurnDone]()},
+		"turn/diff/updated":               {as[TurnDiff], typ[TurnDiff]()},
+		"turn/plan/updated":               {as[TurnPlan], typ[TurnPlan]()},
+		"item/started":                    {as[ItemStarted], typ[ItemStarted]()},
+		"item/completed":                  {as[ItemCompleted], typ[ItemCompleted]()},
+		"item/reasoning/summaryPartAdded": {as[ReasoningPartAdded], typ[ReasoningPartAdded]()},
+		"item/fileChange/patchUpdated":    {as[PatchUpdated], typ[PatchUpdated]()},
+		"item/mcpToolCall/progress":       {as[McpProgress], typ[McpProgress]()},
+		"serverRequest/resolved":          {as[RequestResolved], typ[RequestResolved]()},
+		"error":                           {as[ErrorNote], typ[ErrorNote]()},
+		"warning":                         {as[Warning], typ[Warning]()},
+		"account/updated":                 {as[AccountUpdated], typ[AccountUpdated]()},
+		"account/login/completed":         {as[LoginCompleted], typ[LoginCompleted]()},
+		"account/gatewayOAuth/changed":    {as[GatewayOAuthChanged], typ[GatewayOAuthChanged]()},
+		"account/rateLimits/updated":      {as[RateLimitsUpdated], typ[RateLimitsUpdated]()},
+		"mcpServer/startupStatus/updated": {as[McpStartup], typ[McpStartup]()},
+		"mcpServer/oauthLogin/completed":  {as[McpOAuthCompleted], typ[McpOAuthCompleted]()},
+		"model/rerouted":                  {as[ModelRerouted], typ[ModelRerouted]()},
+		"windowsSandbox/setupCompleted":   {as[WindowsSetupCompleted], typ[WindowsSetupCompleted]()},
+		"item/reasoning/textDelta":        {reasoning[textDelta], typ[textDelta]()},
+		"item/reasoning/summaryTextDelta": {reasoning[summaryDelta], typ[summaryDelta]()},
 	}
-	for method, d := range table {
-		if d == nil {
-			table[method] = named(method, func(v *ItemDelta) { v.Name = method })
-		}
+	for _, method := range textDeltas {
+		table[method] = entry{named(func(v *ItemDelta) { v.Name = method }), typ[ItemDelta]()}
 	}
 	for _, method := range threadNotes {
-		table[method] = named(method, func(v *ThreadNote) { v.Name = method })
+		table[method] = entry{named(func(v *ThreadNote) { v.Name = method }), typ[ThreadNote]()}
 	}
-	for _, method := range []string{"configWarning", "deprecationNotice"} {
-		table[method] = named(method, func(v *Notice) { v.Name = method })
+	for _, method := range notices {
+		table[method] = entry{named(func(v *Notice) { v.Name = method }), typ[Notice]()}
 	}
-	return table
+	decoders, types := map[string]decoder{}, map[string]reflect.Type{}
+	for method, e := range table {
+		decoders[method], types[method] = e.decode, e.typ
+	}
+	return decoders, types
 }
+
+// Method names that share a type.
+var (
+	threadNotes = []string{"thread/closed", "thread/archived", "thread/unarchived", "thread/deleted", "thread/reverted",
+		"thread/queue/changed", "thread/goal/cleared"}
+	textDeltas = []string{"item/agentMessage/delta", "item/plan/delta", "item/commandExecution/outputDelta", "item/fileChange/outputDelta"}
+	notices    = []string{"configWarning", "deprecationNotice"}
+)
 
 // as decodes a notification whose type has one method name.
 func as[T any, P interface {
@@ -71,7 +84,7 @@ func as[T any, P interface {
 func named[T any, P interface {
 	*T
 	Notification
-}](_ string, name func(P)) decoder {
+}](name func(P)) decoder {
 	return func(params []byte) (Notification, error) {
 		v, err := Decode[T](params)
 		if err != nil {

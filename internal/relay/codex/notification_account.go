@@ -61,7 +61,3 @@ type WindowsSetupCompleted struct {
 	Success bool   `json:"success"`
 	Error   string `json:"error,omitzero"`
 }
-
-// threadNotes are the notifications that decode to ThreadNote.
-var threadNotes = []string{"thread/closed", "thread/archived", "thread/unarchived", "thread/deleted", "thread/reverted",
-	"thread/queue/changed", "thread/goal/cleared"}
