@@ -51,7 +51,7 @@ func (e Endpoint) target() (target, error) {
 	bad := func(variant, detail string) (target, error) {
 		// The address itself is quoted only when it cannot hold a credential.
 		shown := "…"
-		if u, err := url.Parse(e.URL); err == nil && u.User == nil && u.RawQuery == "" {
+		if u, err := url.Parse(e.URL); err == nil && u.User == nil && u.RawQuery == "" && u.Fragment == "" {
 			shown = short(e.URL)
 		}
 		return target{}, fail(Config, fault.ConnectionEndpoint, fault.Variant(variant), fault.Target(shown), fault.Arg("detail", detail))

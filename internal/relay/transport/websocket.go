@@ -105,17 +105,12 @@ func (c *wsConn) Write(ctx context.Context, frame []byte) (bool, error) {
 	}
 	defer c.turn.done()
 	before := c.wire.sent()
-	limited, cancel := context.WithTimeout(context.Background(), c.timing.Write)
-	defer cancel()
-	err := c.ws.Write(limited, websocket.MessageText, frame)
+	defer time.AfterFunc(c.timing.Write, func() { c.stop(lost("silent")) }).Stop()
+	err := c.ws.Write(context.Background(), websocket.MessageText, frame)
 	if err == nil {
 		return true, nil
 	}
-	variant := ""
-	if limited.Err() != nil {
-		variant = "silent"
-	}
-	reason := c.end.as(lost(variant, fault.Cause(networkCause(err))))
+	reason := c.end.as(lost("", fault.Cause(networkCause(err))))
 	// A ping in between counts as if it were ours: proof or nothing.
 	return c.wire.seal() != before, reason
 }
