@@ -1,0 +1,552 @@
+// Generated from internal/relay/uicontract by go generate. Do not edit.
+
+export const contractVersion = 1;
+export const contractHeader = "Relay-Contract";
+export const paths = { session: "/api/session", command: "/api/command", stream: "/api/stream" } as const;
+export const previewBytes = 8192;
+
+/** Parameters and value of every command. */
+export interface Commands {
+  "connect": { params: Connect; value: None };
+  "reconnect": { params: None; value: None };
+  "disconnect": { params: None; value: None };
+  "probe": { params: None; value: ProbeResult };
+  "thread.list": { params: ThreadList; value: None };
+  "thread.start": { params: ThreadStart; value: ThreadRef };
+  "thread.open": { params: ThreadRef; value: ThreadRef };
+  "thread.join": { params: ThreadRef; value: ThreadRef };
+  "thread.close": { params: ThreadRef; value: None };
+  "thread.older": { params: ThreadRef; value: OlderResult };
+  "thread.sync": { params: ThreadRef; value: None };
+  "window.read": { params: WindowRead; value: Window };
+  "item.read": { params: ItemRef; value: Item };
+  "search": { params: Search; value: SearchResult };
+  "turn.send": { params: TurnSend; value: TurnSent };
+  "turn.interrupt": { params: TurnRef; value: None };
+  "card.answer": { params: Answer; value: None };
+  "draft.set": { params: Draft; value: None };
+  "models.read": { params: None; value: None };
+}
+
+/** Body of every event. */
+export interface Events {
+  "snapshot": Snapshot;
+  "connection": Connection;
+  "threads": Threads;
+  "threadGone": ThreadRef;
+  "head": ThreadHead;
+  "window": ThreadView;
+  "item": ItemEvent;
+  "delta": Delta;
+  "card": Card;
+  "draft": Draft;
+  "models": Models;
+  "outcome": Outcome;
+  "notice": Notice;
+  "syncFailed": SyncFailed;
+}
+
+export type CommandKind = keyof Commands;
+export type EventKind = keyof Events;
+export type Event = { [K in EventKind]: { kind: K; body: Events[K] } }[EventKind];
+
+export interface Command<K extends CommandKind = CommandKind> {
+  version: typeof contractVersion;
+  operation: string;
+  kind: K;
+  params: Commands[K]["params"];
+}
+
+export interface Result<K extends CommandKind = CommandKind> {
+  version: typeof contractVersion;
+  operation: string;
+  status: Status;
+  value?: Commands[K]["value"];
+  problem?: Problem;
+}
+
+export interface Batch {
+  version: typeof contractVersion;
+  events: Event[];
+}
+
+export interface Answer {
+  card: string;
+  choice?: number;
+  grant?: string[];
+  session?: boolean;
+  answers?: Record<string, string[]>;
+  fields?: Record<string, unknown>;
+}
+
+export interface Card {
+  id: string;
+  kind: CardKind;
+  state: CardState;
+  ended?: CardEnd;
+  thread: string;
+  shownThread: string;
+  turn?: string;
+  item?: string;
+  profile: string;
+  host: string;
+  atMs: number;
+  choices?: Choice[];
+  command?: CommandCard;
+  files?: FilesCard;
+  permissions?: PermissionsCard;
+  questions?: QuestionsCard;
+  form?: FormCard;
+  tool?: ToolApprovalCard;
+  problem?: Problem;
+}
+
+export type CardEnd = "answered" | "elsewhere" | "disconnected" | "unknown" | "refused";
+
+export type CardKind = "command" | "files" | "permissions" | "questions" | "form" | "tool";
+
+export type CardState = "open" | "answering" | "ended";
+
+export interface Choice {
+  name: string;
+  changesRules?: boolean;
+  shownArgv?: string[];
+  shownHost?: string;
+  action?: string;
+  persist?: string;
+}
+
+export interface CommandCard {
+  writesStdin?: boolean;
+  shownCommand: string;
+  shownCwd: string;
+  shownReason?: string;
+  shownActions?: string[];
+  shownNetworkHost?: string;
+  network?: string;
+  extra?: PermissionEntry[];
+}
+
+export interface CommandItem {
+  shown: string;
+  shownCwd: string;
+  source?: string;
+  exitCode?: number;
+}
+
+export interface Connect {
+  profile?: string;
+  enable?: boolean;
+}
+
+export interface Connection {
+  state: ConnectionState;
+  generation: number;
+  profile: string;
+  transport: Transport;
+  host: string;
+  preview: boolean;
+  server?: Server;
+  process?: Process;
+  problem?: Problem;
+}
+
+export type ConnectionState = "offline" | "connecting" | "connected" | "reconnecting" | "waitingForManualReconnect";
+
+export interface Delta {
+  thread: string;
+  turn: string;
+  item: string;
+  part: number;
+  text: string;
+  bytes: number;
+}
+
+export interface Draft {
+  thread: string;
+  text: string;
+  revision: number;
+}
+
+export interface Field {
+  name: string;
+  shownLabel: string;
+  shownAbout?: string;
+  kind: string;
+  required?: boolean;
+  options?: Option[];
+  default?: unknown;
+  format?: string;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  minItems?: number;
+  maxItems?: number;
+}
+
+export interface FileItem {
+  shownPath: string;
+  kind: string;
+  shownMove?: string;
+  diff: Text;
+}
+
+export interface FilesCard {
+  shownReason?: string;
+  shownGrantRoot?: string;
+  changes: FileItem[];
+}
+
+export interface FormCard {
+  shownServer: string;
+  shownMessage: string;
+  fields: Field[];
+}
+
+export interface Item {
+  id: string;
+  turn: string;
+  type: string;
+  status: ItemStatus;
+  text?: Text;
+  operation?: string;
+  reasoning?: Text[];
+  command?: CommandItem;
+  files?: FileItem[];
+  mcp?: McpItem;
+  shownNote?: string;
+  malformed?: boolean;
+}
+
+export interface ItemEvent {
+  thread: string;
+  after: string;
+  item: Item;
+}
+
+export interface ItemRef {
+  thread: string;
+  item: string;
+}
+
+export type ItemStatus = "running" | "done" | "failed" | "declined" | "abandoned";
+
+export interface KeyExchange {
+  version: number;
+  key: string;
+}
+
+export interface McpItem {
+  shownServer: string;
+  shownTool: string;
+  arguments: Text;
+  result?: Text;
+  shownError?: string;
+}
+
+export interface Model {
+  id: string;
+  shownName: string;
+  shownAbout: string;
+  default?: boolean;
+  efforts: string[];
+  effort: string;
+  image?: boolean;
+  tiers?: string[];
+}
+
+export interface Models {
+  models: Model[];
+}
+
+export interface None {
+}
+
+export interface Notice {
+  id: number;
+  kind: NoticeKind;
+  thread?: string;
+  shown?: string;
+  problem?: Problem;
+  atMs: number;
+}
+
+export type NoticeKind = "refused" | "deprecation" | "warning" | "error" | "mcp" | "model";
+
+export interface OlderResult {
+  added: number;
+  more: boolean;
+}
+
+export interface Option {
+  label: string;
+  shown: string;
+  shownAbout: string;
+}
+
+export interface Outcome {
+  operation: string;
+  kind: string;
+  thread?: string;
+  state: OutcomeState;
+  text?: string;
+  problem?: Problem;
+  atMs: number;
+}
+
+export type OutcomeState = "notSent" | "sent" | "confirmed" | "outcomeUnknown" | "delivered";
+
+export interface Owner {
+  profile: string;
+  account: string;
+  root: string;
+}
+
+export interface PermissionEntry {
+  id: string;
+  kind: string;
+  access: string;
+  shown: string;
+}
+
+export interface PermissionsCard {
+  shownReason?: string;
+  shownCwd: string;
+  entries: PermissionEntry[];
+}
+
+export interface Probe {
+  path: string;
+  status: number;
+  problem?: Problem;
+}
+
+export interface ProbeResult {
+  probes: Probe[];
+}
+
+export interface Problem {
+  code: string;
+  variant?: string;
+  args?: Record<string, string>;
+  text: string;
+  remedy?: string;
+}
+
+export interface Process {
+  pid: number;
+  running: boolean;
+  exit?: string;
+  shownStderr?: string;
+}
+
+export interface Profile {
+  name: string;
+  transport: Transport;
+  host: string;
+  enabled: boolean;
+  selected: boolean;
+}
+
+export interface Question {
+  id: string;
+  shownHeader: string;
+  shownText: string;
+  other?: boolean;
+  options?: Option[];
+}
+
+export interface QuestionsCard {
+  blocking: boolean;
+  questions: Question[];
+}
+
+export interface Search {
+  thread: string;
+  text: string;
+}
+
+export interface SearchHit {
+  item: string;
+  position: number;
+  shown: string;
+}
+
+export interface SearchResult {
+  hits: SearchHit[];
+  more: boolean;
+}
+
+export interface Server {
+  version: string;
+  pinned: boolean;
+  shownUserAgent: string;
+  platformFamily: string;
+  platformOs: string;
+}
+
+export interface SessionGranted {
+  version: number;
+  session: string;
+}
+
+export interface Settings {
+  shownCwd: string;
+  model: string;
+  provider: string;
+  shownApproval: string;
+  sandbox: string;
+  effort?: string;
+}
+
+export interface Snapshot {
+  version: number;
+  instance: string;
+  reason?: SnapshotReason;
+  relay: string;
+  connection: Connection;
+  owner?: Owner;
+  profiles: Profile[];
+  threads: ThreadSummary[];
+  moreThreads: boolean;
+  open: ThreadView[];
+  cards: Card[];
+  drafts: Draft[];
+  models: Model[];
+  outcomes: Outcome[];
+  notices: Notice[];
+}
+
+export type SnapshotReason = "" | "lagged" | "owner";
+
+export type Status = "done" | "refused" | "failed" | "unknown";
+
+export interface Step {
+  shown: string;
+  status: string;
+}
+
+export interface SyncFailed {
+  thread?: string;
+  problem: Problem;
+}
+
+export interface Text {
+  text: string;
+  left?: number;
+  tail?: boolean;
+}
+
+export interface ThreadHead {
+  thread: ThreadSummary;
+  mode: ThreadMode;
+  turn?: string;
+  turnStatus?: string;
+  shownTurnError?: string;
+  busy?: boolean;
+  waits?: boolean;
+  older: boolean;
+  dropped?: boolean;
+  settings?: Settings;
+  usage?: Usage;
+  plan?: Step[];
+  problem?: Problem;
+  stale?: boolean;
+}
+
+export interface ThreadList {
+  search?: string;
+  more?: boolean;
+}
+
+export type ThreadMode = "viewing" | "joined";
+
+export interface ThreadRef {
+  thread: string;
+}
+
+export interface ThreadStart {
+  cwd?: string;
+  model?: string;
+  approvalPolicy?: string;
+  sandbox?: string;
+}
+
+export interface ThreadStatus {
+  type: string;
+  waitsApproval?: boolean;
+  waitsInput?: boolean;
+}
+
+export interface ThreadSummary {
+  id: string;
+  shownTitle: string;
+  shownCwd: string;
+  model?: string;
+  status: ThreadStatus;
+  foreign?: boolean;
+  ephemeral?: boolean;
+  createdAt: number;
+  updatedAt: number;
+}
+
+export interface ThreadView {
+  head: ThreadHead;
+  window: Window;
+}
+
+export interface Threads {
+  threads: ThreadSummary[];
+  more: boolean;
+  upsert?: boolean;
+}
+
+export interface ToolApprovalCard {
+  shownServer: string;
+  shownMessage: string;
+  shownAbout?: string;
+  shownKind: string;
+  shownArguments?: string;
+}
+
+export type Transport = "local" | "remote";
+
+export interface TurnRef {
+  thread: string;
+  turn?: string;
+}
+
+export interface TurnSend {
+  thread: string;
+  text: string;
+  model?: string;
+  effort?: string;
+  tier?: string;
+  personality?: string;
+}
+
+export interface TurnSent {
+  thread: string;
+  turn: string;
+  steered: boolean;
+}
+
+export interface Usage {
+  total: number;
+  last: number;
+  window?: number;
+}
+
+export interface Window {
+  first: number;
+  total: number;
+  items: Item[];
+}
+
+export interface WindowRead {
+  thread: string;
+  before?: string;
+  count: number;
+}
+
