@@ -15,7 +15,8 @@ type UserInput struct {
 func (UserInput) variants() Variants {
 	return Variants{Tag: "type", Open: true, Required: map[string][]string{
 		"text": {"text"}, "image": nil, "localImage": {"path"}, "audio": nil, "localAudio": {"path"},
-		"skill": {"name", "path"}, "mention": {"name", "path"}}}
+		"skill": {"name", "path"}, "mention": {"name", "path"}},
+		Sends: map[string][]string{"text": {"text"}, "image": {"url"}, "localImage": {"path"}, "skill": {"name", "path"}, "mention": {"name", "path"}}}
 }
 
 // TextInput is plain text.

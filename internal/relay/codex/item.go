@@ -137,6 +137,10 @@ type ChangeKind struct {
 	MovePath string `json:"move_path,omitzero"`
 }
 
+func (ChangeKind) variants() Variants {
+	return Variants{Tag: "type", Open: true, Required: map[string][]string{"add": nil, "delete": nil, "update": nil}}
+}
+
 // McpToolCall is a call of an MCP tool.
 type McpToolCall struct {
 	Server       string     `json:"server"`

@@ -127,7 +127,7 @@ var methods = []Method{
 	{Initialize, Standard, true, Handshake, false, LimitShort, typ[InitializeParams](), typ[InitializeResult](), "InitializeParams", "InitializeResponse"},
 
 	{ThreadStart, Standard, true, Mutating, false, LimitStart, typ[ThreadStartParams](), typ[ThreadOpened](), "ThreadStartParams", "ThreadStartResponse"},
-	{ThreadResume, Standard, true, Mutating, false, LimitStart, typ[ThreadResumeParams](), typ[ThreadOpened](), "ThreadResumeParams", "ThreadResumeResponse"},
+	{ThreadResume, Standard, true, Mutating, false, LimitStart, typ[ThreadResumeParams](), typ[ThreadResumed](), "ThreadResumeParams", "ThreadResumeResponse"},
 	{ThreadFork, Standard, true, Mutating, false, LimitStart, typ[ThreadForkParams](), typ[ThreadOpened](), "ThreadForkParams", "ThreadForkResponse"},
 	{ThreadRead, Standard, true, ReadOnly, true, LimitPage, typ[ThreadReadParams](), typ[ThreadReadResult](), "ThreadReadParams", "ThreadReadResponse"},
 	{ThreadList, Standard, true, ReadOnly, true, LimitPage, typ[ThreadListParams](), typ[ThreadListResult](), "ThreadListParams", "ThreadListResponse"},

@@ -204,10 +204,15 @@ type Warning struct {
 	Text     string         `json:"message"`
 }
 
-// Notice is configWarning and deprecationNotice.
-type Notice struct {
-	Name    string `json:"-"`
+// ConfigWarning is configWarning; Path is a file of the server.
+type ConfigWarning struct {
 	Summary string `json:"summary"`
 	Details string `json:"details,omitzero"`
 	Path    string `json:"path,omitzero"`
+}
+
+// DeprecationNotice is deprecationNotice.
+type DeprecationNotice struct {
+	Summary string `json:"summary"`
+	Details string `json:"details,omitzero"`
 }

@@ -23,7 +23,8 @@ func (*McpProgress) Method() string           { return "item/mcpToolCall/progres
 func (*RequestResolved) Method() string       { return "serverRequest/resolved" }
 func (*ErrorNote) Method() string             { return "error" }
 func (*Warning) Method() string               { return "warning" }
-func (n *Notice) Method() string              { return n.Name }
+func (*ConfigWarning) Method() string         { return "configWarning" }
+func (*DeprecationNotice) Method() string     { return "deprecationNotice" }
 func (*AccountUpdated) Method() string        { return "account/updated" }
 func (*LoginCompleted) Method() string        { return "account/login/completed" }
 func (*GatewayOAuthChanged) Method() string   { return "account/gatewayOAuth/changed" }
@@ -54,7 +55,8 @@ func (n *McpProgress) Scope() Scope           { return Scope{n.ThreadID, n.TurnI
 func (n *RequestResolved) Scope() Scope       { return Scope{Thread: n.ThreadID} }
 func (n *ErrorNote) Scope() Scope             { return Scope{Thread: n.ThreadID, Turn: n.TurnID} }
 func (n *Warning) Scope() Scope               { return Scope{Thread: n.ThreadID} }
-func (*Notice) Scope() Scope                  { return Scope{} }
+func (*ConfigWarning) Scope() Scope           { return Scope{} }
+func (*DeprecationNotice) Scope() Scope       { return Scope{} }
 func (*AccountUpdated) Scope() Scope          { return Scope{} }
 func (*LoginCompleted) Scope() Scope          { return Scope{} }
 func (*GatewayOAuthChanged) Scope() Scope     { return Scope{} }

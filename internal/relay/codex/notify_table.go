@@ -32,6 +32,8 @@ func makeNotifications() (map[string]decoder, map[string]reflect.Type) {
 		"item/mcpToolCall/progress":       {as[McpProgress], typ[McpProgress]()},
 		"serverRequest/resolved":          {as[RequestResolved], typ[RequestResolved]()},
 		"error":                           {as[ErrorNote], typ[ErrorNote]()},
+		"configWarning":                   {as[ConfigWarning], typ[ConfigWarning]()},
+		"deprecationNotice":               {as[DeprecationNotice], typ[DeprecationNotice]()},
 		"warning":                         {as[Warning], typ[Warning]()},
 		"account/updated":                 {as[AccountUpdated], typ[AccountUpdated]()},
 		"account/login/completed":         {as[LoginCompleted], typ[LoginCompleted]()},
@@ -50,9 +52,6 @@ func makeNotifications() (map[string]decoder, map[string]reflect.Type) {
 	for _, method := range threadNotes {
 		table[method] = entry{named(func(v *ThreadNote) { v.Name = method }), typ[ThreadNote]()}
 	}
-	for _, method := range notices {
-		table[method] = entry{named(func(v *Notice) { v.Name = method }), typ[Notice]()}
-	}
 	decoders, types := map[string]decoder{}, map[string]reflect.Type{}
 	for method, e := range table {
 		decoders[method], types[method] = e.decode, e.typ
@@ -65,7 +64,6 @@ var (
 	threadNotes = []string{"thread/closed", "thread/archived", "thread/unarchived", "thread/deleted", "thread/reverted",
 		"thread/queue/changed", "thread/goal/cleared"}
 	textDeltas = []string{"item/agentMessage/delta", "item/plan/delta", "item/commandExecution/outputDelta", "item/fileChange/outputDelta"}
-	notices    = []string{"configWarning", "deprecationNotice"}
 )
 
 // as decodes a notification whose type has one method name.

@@ -223,6 +223,10 @@ type LoginStartParams struct {
 	Type string `json:"type"`
 }
 
+func (LoginStartParams) variants() Variants {
+	return Variants{Tag: "type", Required: map[string][]string{"chatgpt": nil, "chatgptDeviceCode": nil}}
+}
+
 // LoginCancelParams cancels one.
 type LoginCancelParams struct {
 	LoginID string `json:"loginId"`

@@ -12,19 +12,24 @@ type InitializeResult struct {
 	PlatformOS     string `json:"platformOs"`
 }
 
-// ThreadOpened is the result of thread/start, thread/resume and thread/fork: the thread with its effective settings.
+// ThreadOpened is the result of thread/start and thread/fork: the thread with its effective settings.
 type ThreadOpened struct {
-	Thread               Thread        `json:"thread"`
-	Cwd                  string        `json:"cwd"`
-	Model                string        `json:"model"`
-	ModelProvider        string        `json:"modelProvider"`
-	ApprovalPolicy       Raw           `json:"approvalPolicy"`
-	ApprovalsReviewer    string        `json:"approvalsReviewer"`
-	Sandbox              SandboxPolicy `json:"sandbox"`
-	ReasoningEffort      string        `json:"reasoningEffort,omitzero"`
-	ServiceTier          string        `json:"serviceTier,omitzero"`
-	TurnsBackwardsCursor string        `json:"turnsBackwardsCursor,omitzero"` // thread/resume only, like the next
-	ItemsBackwardsCursor string        `json:"itemsBackwardsCursor,omitzero"`
+	Thread            Thread        `json:"thread"`
+	Cwd               string        `json:"cwd"`
+	Model             string        `json:"model"`
+	ModelProvider     string        `json:"modelProvider"`
+	ApprovalPolicy    Raw           `json:"approvalPolicy"`
+	ApprovalsReviewer string        `json:"approvalsReviewer"`
+	Sandbox           SandboxPolicy `json:"sandbox"`
+	ReasoningEffort   string        `json:"reasoningEffort,omitzero"`
+	ServiceTier       string        `json:"serviceTier,omitzero"`
+}
+
+// ThreadResumed is the result of thread/resume.
+type ThreadResumed struct {
+	ThreadOpened
+	TurnsBackwardsCursor string `json:"turnsBackwardsCursor,omitzero"`
+	ItemsBackwardsCursor string `json:"itemsBackwardsCursor,omitzero"`
 }
 
 // ThreadReadResult is thread/read.
@@ -163,6 +168,10 @@ type Account struct {
 	Type     string `json:"type"`
 	Email    string `json:"email,omitzero"`
 	PlanType string `json:"planType,omitzero"`
+}
+
+func (Account) variants() Variants {
+	return Variants{Tag: "type", Open: true, Required: map[string][]string{"apiKey": nil, "chatgpt": {"planType"}, "amazonBedrock": nil}}
 }
 
 // LoginStartResult is account/login/start. The URL is validated and kept in the worker.

@@ -15,6 +15,8 @@ import (
 type Variants struct {
 	Tag      string
 	Required map[string][]string
+	// Sends lists, per variant that this client sends, the members that it always sets. Nil: what Required says.
+	Sends map[string][]string
 	// Open tolerates a value that is not listed. A union inside something that a person approves is never open.
 	Open bool
 }

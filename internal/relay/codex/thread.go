@@ -120,3 +120,7 @@ type SandboxPolicy struct {
 	NetworkAccess Raw      `json:"networkAccess,omitzero"`
 	WritableRoots []string `json:"writableRoots,omitzero"`
 }
+
+func (SandboxPolicy) variants() Variants {
+	return Variants{Tag: "type", Open: true, Required: map[string][]string{"dangerFullAccess": nil, "readOnly": nil, "externalSandbox": nil, "workspaceWrite": nil}}
+}
