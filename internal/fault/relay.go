@@ -6,6 +6,8 @@ import "maps"
 const (
 	// Connection marks a connection that could not be made, ended, or refused a frame.
 	Connection Category = "connection"
+	// Call marks a call that has no result, or an answer to the server that was not sent.
+	Call Category = "call"
 )
 
 // The codes of relaycodex: how a connection fails (R-CONN-05, R-CONN-09, R-CONN-10).
@@ -36,7 +38,25 @@ const (
 	ContractMissing Code = "contract.not_generated"
 )
 
+// The codes of calls and of answers to the server's requests (R-REC-07, R-INT-01).
+const (
+	CallNotSent        Code = "call.not_sent"
+	CallOutcomeUnknown Code = "call.outcome_unknown"
+	CallRejected       Code = "call.rejected"
+	RequestGone        Code = "request.gone"
+	RequestRefused     Code = "request.refused"
+	AnswerInvalid      Code = "answer.invalid"
+)
+
 var relayCatalogue = map[Code]Info{
+	CallNotSent:        {Category: Call, Variants: []string{"cancelled", "closed", "timeout", "unsupported"}},
+	CallOutcomeUnknown: {Category: Call, Variants: []string{"cancelled", "cut", "timeout", "malformed"}},
+	CallRejected:       {Category: Call, Variants: []string{"overloaded", "writer_conflict", "turn_over", "thread_not_found", "auth_required"}},
+	RequestGone:        {Category: Call, Variants: []string{"answered", "resolved", "ended", "closed"}},
+	RequestRefused:     {Category: Call, Variants: []string{"secret", "permission", "url", "form", "verification", "too_large", "approval"}},
+	AnswerInvalid: {Category: Validation, Variants: []string{"required", "type", "length", "range", "format", "count", "choice", "not_asked",
+		"unseen", "too_large"}},
+
 	ConnectionEndpoint:         {Category: Validation, Variants: []string{"plain", "credentials"}},
 	ConnectionTokenFile:        {Category: Validation},
 	ConnectionCAFile:           {Category: Validation},
@@ -59,7 +79,7 @@ var relayCatalogue = map[Code]Info{
 	ContractMissing:            {Category: Validation},
 }
 
-var catalogue = merged(agentCatalogue, relayCatalogue)
+var catalogue = merged(agentCatalogue, relayCatalogue, workerCatalogue)
 
 func merged(parts ...map[Code]Info) map[Code]Info {
 	all := map[Code]Info{}

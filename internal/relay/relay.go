@@ -53,6 +53,9 @@ func StringID(s string) RequestID { return RequestID{text: s, isStr: true, valid
 // Valid reports whether id was set.
 func (id RequestID) Valid() bool { return id.valid }
 
+// Int returns the number of an integer id.
+func (id RequestID) Int() (n int64, ok bool) { return id.n, id.valid && !id.isStr }
+
 // String is for keys and logs: the JSON form.
 func (id RequestID) String() string {
 	switch {
