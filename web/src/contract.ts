@@ -362,6 +362,11 @@ export interface QuestionsCard {
   questions: Question[];
 }
 
+export interface Refusal {
+  version: number;
+  problem: Problem;
+}
+
 export interface Search {
   thread: string;
   text: string;

@@ -19,3 +19,9 @@ type SessionGranted struct {
 	Version int    `json:"version"`
 	Session string `json:"session"`
 }
+
+// Refusal is the body of every answer of the endpoint that is no Result: nothing was executed.
+type Refusal struct {
+	Version int     `json:"version"`
+	Problem Problem `json:"problem"`
+}

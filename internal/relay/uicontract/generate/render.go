@@ -67,7 +67,7 @@ export interface Batch {
 }
 
 `)
-	for _, t := range []any{uicontract.Status(""), uicontract.Problem{}, uicontract.KeyExchange{}, uicontract.SessionGranted{}} {
+	for _, t := range []any{uicontract.Status(""), uicontract.Problem{}, uicontract.KeyExchange{}, uicontract.SessionGranted{}, uicontract.Refusal{}} {
 		r.ref(reflect.TypeOf(t))
 	}
 	for len(r.pending) > 0 {
