@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help setup build demo demo-negative test check race sandbox selftest bench fuzz clean
+.PHONY: help setup build demo demo-negative test check race sandbox selftest contract contract-update bench fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -39,6 +39,13 @@ sandbox: ## what makes real sandboxes, through the product binary
 
 selftest: ## the security matrix of this machine
 	CGO_ENABLED=0 go run ./cmd/sandbox-selftest
+
+contract: ## the pinned codex CLIs from npm: digests, four generated surfaces, differences, fit (CONTRACT_REPORT=file)
+	@go run ./test/contract $(if $(CONTRACT_REPORT),-report '$(CONTRACT_REPORT)')
+	go test -tags realcodex -count=1 ./internal/relay/contract
+
+contract-update: ## record what the pinned CLIs generate; review the change like code
+	@go run ./test/contract -update
 
 bench: build ## ratios against plain processes, bubblewrap, a bare HTTP client and a bare SDK server
 	@CGO_ENABLED=0 go run ./test/bench

@@ -143,9 +143,9 @@ func (c *Cache) fill(ctx context.Context, binary, version string, surface codex.
 	if err := c.generate(ctx, binary, c.manifest.Arguments[surface], dir); err != nil {
 		return err
 	}
-	bundle, err := atomicfile.Read(filepath.Join(path, bundleFile), maxBundle)
+	bundle, err := readBundle(path, binary)
 	if err != nil {
-		return failed(binary, err)
+		return err
 	}
 	meta, err := strictjson.Marshal(c.describe(version, surface, digest(bundle)))
 	if err != nil {
@@ -193,6 +193,15 @@ func (m *Manifest) Verify(binary, version string) error {
 		return fault.New(fault.ContractDigest, fault.Target(binary), fault.Arg("found", found), fault.Arg("pinned", p.BinarySHA256))
 	}
 	return nil
+}
+
+// readBundle reads what the generator of binary has left in dir.
+func readBundle(dir, binary string) ([]byte, error) {
+	bundle, err := atomicfile.Read(filepath.Join(dir, bundleFile), maxBundle)
+	if err != nil {
+		return nil, failed(binary, err)
+	}
+	return bundle, nil
 }
 
 func digest(data []byte) string {

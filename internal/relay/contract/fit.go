@@ -2,7 +2,6 @@ package contract
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,12 +18,20 @@ type fitter struct {
 	// exact also reports members of ours that the contract does not have: right for the pinned target, where such a member
 	// is a slip of the pen; other versions may lack an optional one.
 	exact    bool
-	problems []string
+	problems []Problem
 	seen     map[string]bool
 }
 
-func (f *fitter) add(at, format string, args ...any) {
-	f.problems = append(f.problems, at+": "+fmt.Sprintf(format, args...))
+// Problem is one place where a contract and this client do not fit. What is a stable word; contract.fit.<What> is its text.
+type Problem struct {
+	At, What, Value string
+}
+
+// String is for logs and developers.
+func (p Problem) String() string { return strings.TrimSpace(p.At + ": " + p.What + " " + p.Value) }
+
+func (f *fitter) add(at, what string, value ...string) {
+	f.problems = append(f.problems, Problem{at, what, strings.Join(value, " ")})
 }
 
 // visit reports whether the pair was not compared before; types refer to each other.
@@ -64,7 +71,7 @@ func (f *fitter) read(t reflect.Type, n node, at string, nullable bool) {
 	}
 	kinds := f.kinds(n)
 	if slices.Contains(kinds, "null") && !nullable {
-		f.add(at, "may be null")
+		f.add(at, "null")
 	}
 	if inner := f.notNull(n); inner != nil {
 		n, name = f.s.resolve(inner)
@@ -76,7 +83,7 @@ func (f *fitter) read(t reflect.Type, n node, at string, nullable bool) {
 	case t == itemType:
 		f.readItem(n, at)
 	case t == choiceType:
-		f.decisions(n, at, "may be the unknown decision %s")
+		f.decisions(n, at)
 	case t == idType:
 		f.only(n, at, "string", "integer")
 	case t == fieldType, reflect.PointerTo(t).Implements(unmarshaler):
@@ -107,7 +114,7 @@ func (f *fitter) read(t reflect.Type, n node, at string, nullable bool) {
 func (f *fitter) only(n node, at string, allowed ...string) {
 	for _, k := range f.kinds(n) {
 		if k != "null" && !slices.Contains(allowed, k) {
-			f.add(at, "may be of type %s", k)
+			f.add(at, "type", k)
 		}
 	}
 }
@@ -167,11 +174,11 @@ func (f *fitter) closed(t reflect.Type, n node, at string) {
 	}
 	theirs, ok := f.values(n)
 	if !ok {
-		f.add(at, "is not a closed list of values")
+		f.add(at, "open_values")
 	}
 	for _, v := range theirs {
 		if !slices.Contains(ours, v) {
-			f.add(at, "may have the unknown value %q", v)
+			f.add(at, "unknown_value", v)
 		}
 	}
 }
@@ -183,7 +190,7 @@ func (f *fitter) readStruct(t reflect.Type, n node, at string) {
 		branches = f.branches(n, vs.Tag)
 		for _, b := range branches {
 			if _, known := vs.Required[b.tag]; !known && !vs.Open {
-				f.add(at, "may be the unknown variant %q", b.tag)
+				f.add(at, "unknown_variant", b.tag)
 			}
 		}
 	}
@@ -196,7 +203,7 @@ func (f *fitter) readStruct(t reflect.Type, n node, at string) {
 			here = at + "|" + b.tag
 			for _, name := range vs.Required[b.tag] {
 				if !slices.Contains(b.required, name) {
-					f.add(here+"."+name, "is not required any more")
+					f.add(here+"."+name, "not_required")
 				}
 			}
 		}
@@ -211,7 +218,7 @@ func (f *fitter) readMembers(t reflect.Type, b branch, at string) {
 	for _, m := range codex.MembersOf(t) {
 		prop, ok := lookup(b.props, m.Name)
 		if !m.Optional && !slices.Contains(b.required, m.Name) {
-			f.add(at+"."+m.Name, "is not required any more")
+			f.add(at+"."+m.Name, "not_required")
 		}
 		if ok {
 			f.read(m.Type, prop, at+"."+m.Name, m.Nullable)
@@ -223,7 +230,7 @@ func (f *fitter) readMembers(t reflect.Type, b branch, at string) {
 func (f *fitter) allExist(t reflect.Type, branches []branch, at string) {
 	for _, m := range codex.MembersOf(t) {
 		if !slices.ContainsFunc(branches, func(b branch) bool { _, ok := lookup(b.props, m.Name); return ok }) {
-			f.add(at+"."+m.Name, "is not in the contract")
+			f.add(at+"."+m.Name, "absent")
 		}
 	}
 }
@@ -237,7 +244,7 @@ func (f *fitter) readItem(n node, at string) {
 		}
 		delete(types, b.tag)
 		if !slices.Contains(b.required, "id") {
-			f.add(at+"|"+b.tag+".id", "is not required any more")
+			f.add(at+"|"+b.tag+".id", "not_required")
 		}
 		f.readMembers(t, b, at+"|"+b.tag)
 		if f.exact {
@@ -246,18 +253,18 @@ func (f *fitter) readItem(n node, at string) {
 	}
 	if f.exact {
 		for name := range types {
-			f.add(at, "has no variant %q", name)
+			f.add(at, "no_variant", name)
 		}
 	}
 }
 
 // decisions compares the values and one-member objects of a decision.
-func (f *fitter) decisions(n node, at, complaint string) {
+func (f *fitter) decisions(n node, at string) {
 	known := []codex.DecisionKind{codex.Accept, codex.AcceptForSession, codex.Decline, codex.Cancel, codex.AcceptExecpolicy, codex.ApplyNetwork}
 	for _, alt := range alternatives(n) {
 		for _, v := range append(strs(child(alt, "enum")), strs(child(alt, "required"))...) {
 			if !slices.Contains(known, codex.DecisionKind(v)) {
-				f.add(at, complaint, strings.TrimSpace(v))
+				f.add(at, "unknown_decision", v)
 			}
 		}
 	}

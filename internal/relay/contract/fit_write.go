@@ -45,7 +45,7 @@ func (f *fitter) write(t reflect.Type, n node, at string) {
 		theirs, closed := f.values(n)
 		for _, v := range ours {
 			if closed && !slices.Contains(theirs, v) {
-				f.add(at, "does not take the value %q any more", v)
+				f.add(at, "value_refused", v)
 			}
 		}
 	case t.Kind() == reflect.Bool:
@@ -60,7 +60,7 @@ func (f *fitter) takes(n node, at string, oneOf ...string) {
 	if slices.Contains(kinds, "anything") || slices.ContainsFunc(oneOf, func(k string) bool { return slices.Contains(kinds, k) }) {
 		return
 	}
-	f.add(at, "does not take a value of type %s any more", oneOf[0])
+	f.add(at, "type_refused", oneOf[0])
 }
 
 func (f *fitter) writeStruct(t reflect.Type, n node, at string) {
@@ -78,7 +78,7 @@ func (f *fitter) writeStruct(t reflect.Type, n node, at string) {
 		sent := sends[tag]
 		i := slices.IndexFunc(branches, func(b branch) bool { return b.tag == tag })
 		if i < 0 {
-			f.add(at, "does not take the variant %q any more", tag)
+			f.add(at, "variant_refused", tag)
 			continue
 		}
 		f.writeMembers(t, branches[i], at+"|"+tag, sent)
@@ -96,13 +96,13 @@ func (f *fitter) writeMembers(t reflect.Type, b branch, at string, sent []string
 		case ok:
 			f.write(m.Type, prop, at+"."+m.Name)
 		case sent == nil && b.tag == "":
-			f.add(at+"."+m.Name, "is not in the contract")
+			f.add(at+"."+m.Name, "absent")
 		}
 	}
 	for _, name := range b.required {
 		m, ok := ours[name]
 		if !ok || m.Optional && !slices.Contains(sent, name) {
-			f.add(at+"."+name, "is required, and this client may leave it out")
+			f.add(at+"."+name, "may_omit")
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (f *fitter) decisionsTaken(n node, at string) {
 	}
 	for _, k := range []codex.DecisionKind{codex.Accept, codex.AcceptForSession, codex.Decline, codex.Cancel} {
 		if !slices.Contains(theirs, string(k)) {
-			f.add(at, "does not take the decision %s any more", k)
+			f.add(at, "decision_refused", string(k))
 		}
 	}
 }

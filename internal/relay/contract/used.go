@@ -35,7 +35,7 @@ func used(s *Schema) []use {
 			if m.ParamsName != "" {
 				f.write(m.Params, s.Requests[m.Name], "params")
 			} else if n := s.Requests[m.Name]; n != nil && !slices.Contains(f.kinds(n), "null") {
-				f.add("params", "may not be left out any more")
+				f.add("params", "params_needed")
 			}
 			f.readNamed(m.Result, m.ResultName, "result")
 		}})
@@ -46,7 +46,7 @@ func used(s *Schema) []use {
 			if t, ok := s.Type(r.ReplyName); ok {
 				f.write(r.Reply, t, "reply")
 			} else {
-				f.add("reply", "has no type %s any more", r.ReplyName)
+				f.add("reply", "no_type", r.ReplyName)
 			}
 		}})
 	}
@@ -62,7 +62,7 @@ func (f *fitter) readNamed(t reflect.Type, name, at string) {
 	if n, ok := f.s.Type(name); ok {
 		f.read(t, n, at, false)
 	} else {
-		f.add(at, "has no type %s any more", name)
+		f.add(at, "no_type", name)
 	}
 }
 
@@ -86,15 +86,9 @@ func (s *Schema) roots(d Direction, method string) []string {
 	seen := map[string]bool{}
 	params := s.methods(d)[method]
 	s.closure(params, seen)
-	result := ""
-	if m, ok := codex.Lookup(method); ok && d == Call {
-		result = m.ResultName
-	} else if r := refName(params); d != Notification && strings.HasSuffix(r, "Params") {
-		result = strings.TrimSuffix(r, "Params") + "Response"
-	}
-	if t, ok := s.Type(result); ok {
+	if result := s.resultName(d, method); result != "" {
 		seen[result] = true
-		s.closure(t, seen)
+		s.closure(s.types[result], seen)
 	}
 	return slices.Sorted(maps.Keys(seen))
 }
@@ -108,4 +102,19 @@ func (s *Schema) fingerprint(d Direction, method string) string {
 		b.WriteString(at + " " + all[at] + "\n")
 	}
 	return digest([]byte(b.String()))[:16]
+}
+
+// resultName is the type of a method's result. The bundle does not say it: the method table does for what is used, and the
+// names follow one rule for most of the rest; "" where neither tells.
+func (s *Schema) resultName(d Direction, method string) string {
+	name := ""
+	if m, ok := codex.Lookup(method); ok && d == Call {
+		name = m.ResultName
+	} else if r := refName(s.methods(d)[method]); d != Notification && strings.HasSuffix(r, "Params") {
+		name = strings.TrimSuffix(r, "Params") + "Response"
+	}
+	if _, ok := s.Type(name); !ok {
+		return ""
+	}
+	return name
 }
