@@ -23,7 +23,7 @@ export interface Commands {
   "search": { params: Search; value: SearchResult };
   "turn.send": { params: TurnSend; value: TurnSent };
   "turn.interrupt": { params: TurnRef; value: None };
-  "card.answer": { params: Answer; value: None };
+  "card.answer": { params: Answer; value: Answered };
   "draft.set": { params: Draft; value: None };
   "models.read": { params: None; value: None };
 }
@@ -72,59 +72,58 @@ export interface Batch {
 
 export interface Answer {
   card: string;
-  choice?: number;
-  grant?: string[];
-  session?: boolean;
-  answers?: Record<string, string[]>;
-  fields?: Record<string, unknown>;
+  choice?: string;
+  grants?: string[];
+  scope?: string;
+  replies?: Record<string, Reply>;
+  content?: Record<string, unknown>;
+  seenEnd?: boolean;
+}
+
+export interface Answered {
+  sent: boolean;
 }
 
 export interface Card {
   id: string;
+  order: number;
   kind: CardKind;
   state: CardState;
-  ended?: CardEnd;
-  thread: string;
   shownThread: string;
+  place: Place;
   turn?: string;
   item?: string;
-  profile: string;
-  host: string;
-  atMs: number;
+  thread: string;
+  long?: boolean;
   choices?: Choice[];
-  command?: CommandCard;
-  files?: FilesCard;
-  permissions?: PermissionsCard;
-  questions?: QuestionsCard;
-  form?: FormCard;
-  tool?: ToolApprovalCard;
-  problem?: Problem;
+  command?: CommandView;
+  file?: FileView;
+  permissions?: PermissionsView;
+  questions?: QuestionsView;
+  form?: FormView;
+  tool?: ToolView;
+  refusal?: Problem;
 }
 
-export type CardEnd = "answered" | "elsewhere" | "disconnected" | "unknown" | "refused";
+export type CardKind = "command" | "file_change" | "permissions" | "question" | "form" | "mcp_tool" | "refused";
 
-export type CardKind = "command" | "files" | "permissions" | "questions" | "form" | "tool";
+export type CardState = "pending" | "answering" | "answered" | "outcome_unknown" | "resolved" | "closed" | "expired" | "generation_ended" | "refused";
 
-export type CardState = "open" | "answering" | "ended";
+export interface ChangeView {
+  path: Text;
+  kind: string;
+  moved?: Text;
+  diff: Text;
+}
 
 export interface Choice {
-  name: string;
+  id: string;
+  kind: string;
+  accepts: boolean;
   changesRules?: boolean;
-  shownArgv?: string[];
-  shownHost?: string;
-  action?: string;
-  persist?: string;
-}
-
-export interface CommandCard {
-  writesStdin?: boolean;
-  shownCommand: string;
-  shownCwd: string;
-  shownReason?: string;
-  shownActions?: string[];
-  shownNetworkHost?: string;
-  network?: string;
-  extra?: PermissionEntry[];
+  rule?: Text[];
+  ruleHost?: Host;
+  ruleAction?: string;
 }
 
 export interface CommandItem {
@@ -132,6 +131,17 @@ export interface CommandItem {
   shownCwd: string;
   source?: string;
   exitCode?: number;
+}
+
+export interface CommandView {
+  stdin?: boolean;
+  line: Text;
+  argv?: Text[];
+  cwd: Text;
+  reason?: Text;
+  environment?: Text;
+  network?: NetworkView;
+  extra?: PermissionsView;
 }
 
 export interface Connect {
@@ -168,40 +178,62 @@ export interface Draft {
   revision: number;
 }
 
-export interface Field {
-  name: string;
-  shownLabel: string;
-  shownAbout?: string;
+export interface Excerpt {
+  text: string;
+  left?: number;
+  tail?: boolean;
+}
+
+export interface FieldView {
+  id: string;
+  name: Text;
+  title?: Text;
+  description?: Text;
   kind: string;
   required?: boolean;
-  options?: Option[];
-  default?: unknown;
-  format?: string;
+  options?: OptionView[];
   minLength?: number;
   maxLength?: number;
   minimum?: number;
   maximum?: number;
   minItems?: number;
   maxItems?: number;
+  format?: string;
+  default?: unknown;
 }
 
 export interface FileItem {
   shownPath: string;
   kind: string;
   shownMove?: string;
-  diff: Text;
+  diff: Excerpt;
 }
 
-export interface FilesCard {
-  shownReason?: string;
-  shownGrantRoot?: string;
-  changes: FileItem[];
+export interface FileView {
+  known: boolean;
+  changes?: ChangeView[];
+  reason?: Text;
+  grantRoot?: Text;
 }
 
-export interface FormCard {
-  shownServer: string;
-  shownMessage: string;
-  fields: Field[];
+export interface FormView {
+  server: Text;
+  message: Text;
+  fields: FieldView[];
+}
+
+export interface Grant {
+  id: string;
+  kind: string;
+  access?: string;
+  value?: Text;
+  subpath?: Text;
+  fixed?: boolean;
+}
+
+export interface Host {
+  shown: string;
+  unicode?: string;
 }
 
 export interface Item {
@@ -209,9 +241,9 @@ export interface Item {
   turn: string;
   type: string;
   status: ItemStatus;
-  text?: Text;
+  text?: Excerpt;
   operation?: string;
-  reasoning?: Text[];
+  reasoning?: Excerpt[];
   command?: CommandItem;
   files?: FileItem[];
   mcp?: McpItem;
@@ -240,8 +272,8 @@ export interface KeyExchange {
 export interface McpItem {
   shownServer: string;
   shownTool: string;
-  arguments: Text;
-  result?: Text;
+  arguments: Excerpt;
+  result?: Excerpt;
   shownError?: string;
 }
 
@@ -258,6 +290,11 @@ export interface Model {
 
 export interface Models {
   models: Model[];
+}
+
+export interface NetworkView {
+  host: Host;
+  protocol: string;
 }
 
 export interface None {
@@ -279,10 +316,10 @@ export interface OlderResult {
   more: boolean;
 }
 
-export interface Option {
-  label: string;
-  shown: string;
-  shownAbout: string;
+export interface OptionView {
+  id: string;
+  label: Text;
+  description: Text;
 }
 
 export interface Outcome {
@@ -303,17 +340,16 @@ export interface Owner {
   root: string;
 }
 
-export interface PermissionEntry {
-  id: string;
-  kind: string;
-  access: string;
-  shown: string;
+export interface PermissionsView {
+  cwd?: Text;
+  reason?: Text;
+  environment?: Text;
+  grants: Grant[];
 }
 
-export interface PermissionsCard {
-  shownReason?: string;
-  shownCwd: string;
-  entries: PermissionEntry[];
+export interface Place {
+  profile: string;
+  host: string;
 }
 
 export interface Probe {
@@ -349,22 +385,28 @@ export interface Profile {
   selected: boolean;
 }
 
-export interface Question {
+export interface QuestionView {
   id: string;
-  shownHeader: string;
-  shownText: string;
+  header: Text;
+  question: Text;
+  options?: OptionView[];
   other?: boolean;
-  options?: Option[];
+  freeText?: boolean;
 }
 
-export interface QuestionsCard {
+export interface QuestionsView {
   blocking: boolean;
-  questions: Question[];
+  questions: QuestionView[];
 }
 
 export interface Refusal {
   version: number;
   problem: Problem;
+}
+
+export interface Reply {
+  option?: string;
+  text?: string;
 }
 
 export interface Search {
@@ -438,9 +480,8 @@ export interface SyncFailed {
 }
 
 export interface Text {
-  text: string;
-  left?: number;
-  tail?: boolean;
+  lines: string[];
+  bytes: number;
 }
 
 export interface ThreadHead {
@@ -507,12 +548,12 @@ export interface Threads {
   upsert?: boolean;
 }
 
-export interface ToolApprovalCard {
-  shownServer: string;
-  shownMessage: string;
-  shownAbout?: string;
-  shownKind: string;
-  shownArguments?: string;
+export interface ToolView {
+  server: Text;
+  message: Text;
+  approval: Text;
+  description?: Text;
+  params?: Text;
 }
 
 export type Transport = "local" | "remote";

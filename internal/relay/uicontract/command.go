@@ -67,7 +67,7 @@ var commandTable = []commandEntry{
 	{CmdSearch, typ[Search](), typ[SearchResult]()},
 	{CmdTurnSend, typ[TurnSend](), typ[TurnSent]()},
 	{CmdTurnInterrupt, typ[TurnRef](), typ[None]()},
-	{CmdCardAnswer, typ[Answer](), typ[None]()},
+	{CmdCardAnswer, typ[Answer](), typ[Answered]()},
 	{CmdDraftSet, typ[Draft](), typ[None]()},
 	{CmdModelsRead, typ[None](), typ[None]()},
 }
@@ -192,25 +192,15 @@ type TurnRef struct {
 	Turn   relay.TurnID   `json:"turn,omitzero"`
 }
 
-// Answer answers one card. Exactly the member that the card's kind needs is set.
-type Answer struct {
-	Card string `json:"card"`
-	// Choice is the index in the card's choices: command, file and tool approvals, and forms.
-	Choice *int `json:"choice,omitzero"`
-	// Grant lists the ids of the permissions that are granted; an empty list denies all. Session makes them last for the
-	// session instead of the turn.
-	Grant   []string `json:"grant,omitzero"`
-	Session bool     `json:"session,omitzero"`
-	// Answers maps question ids to chosen labels and free text.
-	Answers map[string][]string `json:"answers,omitzero"`
-	// Fields maps field names of a form to their values: a string, number, boolean or list of strings.
-	Fields map[string]any `json:"fields,omitzero"`
-}
-
 // Draft is the unsent text of one thread. Thread "" is the text for a thread that does not exist yet. A Revision that is
 // not above the worker's is ignored, so that a late message of another tab does not undo newer text.
 type Draft struct {
 	Thread   relay.ThreadID `json:"thread"`
 	Text     string         `json:"text"`
 	Revision int64          `json:"revision"`
+}
+
+// Answered tells whether an answer was handed over; nobody can tell when it was not (R-REC-07).
+type Answered struct {
+	Sent bool `json:"sent"`
 }

@@ -9,10 +9,10 @@ type Item struct {
 	Type   string       `json:"type"` // the server's word, such as agentMessage
 	Status ItemStatus   `json:"status"`
 	// Text: of messages, plans, reviews, reasoning; output of a command.
-	Text *Text `json:"text,omitzero"`
+	Text *Excerpt `json:"text,omitzero"`
 	// Operation of the message, when this worker sent it.
 	Operation relay.OperationID `json:"operation,omitzero"`
-	Reasoning []Text            `json:"reasoning,omitzero"` // summary paragraphs
+	Reasoning []Excerpt         `json:"reasoning,omitzero"` // summary paragraphs
 	Command   *CommandItem      `json:"command,omitzero"`
 	Files     []FileItem        `json:"files,omitzero"`
 	Mcp       *McpItem          `json:"mcp,omitzero"`
@@ -42,8 +42,8 @@ func (ItemStatus) Values() []string {
 	return []string{"running", "done", "failed", "declined", "abandoned"}
 }
 
-// Text is bounded text. Left is how many bytes this worker left out; at the end, or with Tail at the beginning.
-type Text struct {
+// Excerpt is bounded text. Left is how many bytes this worker left out; at the end, or with Tail at the beginning.
+type Excerpt struct {
 	Text string `json:"text"`
 	Left int    `json:"left,omitzero"`
 	Tail bool   `json:"tail,omitzero"`
@@ -59,17 +59,17 @@ type CommandItem struct {
 
 // FileItem is the change of one file.
 type FileItem struct {
-	ShownPath string `json:"shownPath"`
-	Kind      string `json:"kind"` // add, delete, update
-	ShownMove string `json:"shownMove,omitzero"`
-	Diff      Text   `json:"diff"`
+	ShownPath string  `json:"shownPath"`
+	Kind      string  `json:"kind"` // add, delete, update
+	ShownMove string  `json:"shownMove,omitzero"`
+	Diff      Excerpt `json:"diff"`
 }
 
 // McpItem is a call of an MCP tool.
 type McpItem struct {
-	Server    string `json:"shownServer"`
-	Tool      string `json:"shownTool"`
-	Arguments Text   `json:"arguments"`
-	Result    *Text  `json:"result,omitzero"`
-	Error     string `json:"shownError,omitzero"`
+	Server    string   `json:"shownServer"`
+	Tool      string   `json:"shownTool"`
+	Arguments Excerpt  `json:"arguments"`
+	Result    *Excerpt `json:"result,omitzero"`
+	Error     string   `json:"shownError,omitzero"`
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sekisho/internal/relay/ask"
 )
 
 // proves R-UI-04
@@ -41,7 +43,7 @@ func TestDecodeCommand(t *testing.T) {
 func TestBatchRoundTrip(t *testing.T) {
 	in := Batch{Version, []Event{
 		{EvDelta, &Delta{Thread: "t", Turn: "u", Item: "i", Part: -1, Text: "<b>\u2028", Bytes: 6}},
-		{EvCard, &Card{ID: "1", Kind: CardCommand, State: CardOpen, Thread: "t", Choices: []Choice{{Name: "accept"}}}},
+		{EvCard, &Card{ID: "1", Kind: CardKind(ask.CommandCard), State: CardState(ask.Pending), Thread: "t", Choices: []ask.Choice{{ID: "0", Kind: "accept"}}}},
 	}}
 	data, err := Encode(in)
 	if err != nil {

@@ -21,11 +21,12 @@ var (
 type renderer struct {
 	pending []reflect.Type
 	done    map[string]string
+	types   map[string]reflect.Type
 }
 
 // render is the whole file. Types stand in the order of their names.
 func render() string {
-	r := &renderer{done: map[string]string{}}
+	r := &renderer{done: map[string]string{}, types: map[string]reflect.Type{}}
 	var b strings.Builder
 	b.WriteString("// Generated from internal/relay/uicontract by go generate. Do not edit.\n\n")
 	fmt.Fprintf(&b, "export const contractVersion = %d;\nexport const contractHeader = %q;\n", uicontract.Version, uicontract.Header)
@@ -93,9 +94,11 @@ func (r *renderer) ref(t reflect.Type) string {
 	case t.Kind() == reflect.Map:
 		return "Record<string, " + r.ref(t.Elem()) + ">"
 	case t.Kind() == reflect.Struct, t.Implements(enumType):
-		if _, ok := r.done[t.Name()]; !ok {
-			r.done[t.Name()] = ""
+		if known, ok := r.types[t.Name()]; !ok {
+			r.types[t.Name()] = t
 			r.pending = append(r.pending, t)
+		} else if known != t {
+			panic("two types are called " + t.Name())
 		}
 		return t.Name()
 	case t.Kind() == reflect.Bool:
