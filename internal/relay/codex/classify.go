@@ -47,7 +47,7 @@ func Classify(version, method string, code int, message string) ErrorKind {
 		return invalidRequest(method, message)
 	case CodeMethodNotFound:
 		if message == method+" is not supported yet" {
-			return KindNotSupported // seen for thread/items/list on an ephemeral thread
+			return KindNotSupported // thread/items/list on an ephemeral thread, and on one that does not exist
 		}
 	case CodeInvalidParams:
 		if strings.HasPrefix(message, "thread not found") {
@@ -90,13 +90,13 @@ func invalidRequest(method, message string) ErrorKind {
 		return KindInitialized
 	}
 	switch {
-	case strings.Contains(message, "already has an active writer"):
+	case strings.HasPrefix(message, "thread ") && strings.HasSuffix(message, " already has an active writer"):
 		return KindWriterConflict
 	case hasPrefix(message, "thread not loaded", "thread not found", "no rollout found"):
 		return KindThreadNotFound
-	case hasPrefix(message, "invalid thread id"):
+	case hasPrefix(message, "invalid thread id", "invalid cursor: ", "command must not be empty"):
 		return KindBadParams
-	case hasPrefix(message, "expected active turn id ", "no active turn"):
+	case hasPrefix(message, "expected active turn id ", "no active turn to "):
 		return KindTurnMismatch
 	case hasPrefix(message, "codex account authentication required", "Gateway sign-in required"):
 		return KindAuthRequired
