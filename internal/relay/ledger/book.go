@@ -175,10 +175,9 @@ func (b *Book) Found(thread relay.ThreadID, messageID string, turn relay.TurnID,
 	if !ok || r.op.Thread != thread || !r.facts.dispatched || r.facts.proof || r.facts.found {
 		return ""
 	}
-	before := r.facts.state()
 	r.facts.started, r.facts.found = true, true
 	r.point(turn, item)
-	if r.facts.state() == before {
+	if r.facts.state() != Delivered {
 		return ""
 	}
 	return id
