@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sekisho/internal/atomicfile"
 	"sekisho/internal/fault"
@@ -120,6 +121,14 @@ func (c *Cache) Ensure(ctx context.Context, binary, version string, surface code
 		return nil, err
 	}
 	defer parent.Close()
+	unlock, err := c.lock(ctx, parent)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if s, err := c.Schema(version, surface); err == nil {
+		return s, nil // somebody else made it meanwhile
+	}
 	temp := "." + string(surface) + "." + randomName()
 	if err := c.fsys.Mkdir(parent, temp, 0o700); err != nil {
 		return nil, err
@@ -132,6 +141,29 @@ func (c *Cache) Ensure(ctx context.Context, binary, version string, surface code
 		return nil, err
 	}
 	return c.Schema(version, surface)
+}
+
+// lock waits until nobody else generates in parent, and removes what interrupted runs have left there.
+func (c *Cache) lock(ctx context.Context, parent *os.File) (unlock func(), err error) {
+	f, err := c.fsys.OpenAppend(parent, "lock", 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := fileop.Lock(ctx, f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	entries, err := os.ReadDir(parent.Name())
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			if err := removeTree(c.fsys, parent, e.Name()); err != nil {
+				return nil, errors.Join(err, f.Close())
+			}
+		}
+	}
+	return func() { f.Close() }, nil // closing unlocks
 }
 
 func (c *Cache) fill(ctx context.Context, binary, version string, surface codex.Surface, path string) error {

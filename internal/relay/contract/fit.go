@@ -136,15 +136,11 @@ func (f *fitter) kinds(n node) []string {
 	return slices.Compact(kinds)
 }
 
-// notNull is the one branch of "T or null" that is not null.
+// notNull is the one branch of "T or null" that is not null; nil for anything else.
 func (f *fitter) notNull(n node) node {
-	var rest []any
-	for _, alt := range alternatives(n) {
-		if !onlyNull(alt) {
-			rest = append(rest, alt)
-		}
-	}
-	if len(rest) == 1 {
+	list := alternatives(n)
+	rest := slices.DeleteFunc(slices.Clone(list), onlyNull)
+	if len(rest) == 1 && len(rest) < len(list) {
 		return rest[0]
 	}
 	return nil
