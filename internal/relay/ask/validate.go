@@ -45,6 +45,9 @@ func content(s *codex.FormSchema, values map[string]json.RawMessage) (codex.Raw,
 }
 
 func fieldValue(name string, f codex.Field, raw json.RawMessage) (any, error) {
+	if strings.TrimSpace(string(raw)) == "null" { // which decodes into anything
+		return nil, invalid("type", name)
+	}
 	switch f.Kind {
 	case codex.FieldString:
 		s, err := codex.Decode[string](raw)
