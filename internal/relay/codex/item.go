@@ -36,17 +36,20 @@ func (i Item) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler. Only an item without id or type is an error.
 func (i *Item) UnmarshalJSON(data []byte) error {
-	head, err := Decode[itemHead](data)
+	tree, err := parse(data)
 	if err != nil {
 		return err
 	}
-	if head.ID == "" || head.Type == "" {
-		return bad("item", "has an empty id or type")
+	object, _ := tree.(map[string]any)
+	id, _ := object["id"].(string)
+	kind, _ := object["type"].(string)
+	if id == "" || kind == "" {
+		return bad("item", "has no id or type")
 	}
-	*i = Item{ID: head.ID, Type: head.Type, Raw: slices.Clone(data)}
-	if newBody, ok := itemBodies[head.Type]; ok {
+	*i = Item{ID: relay.ItemID(id), Type: kind, Raw: slices.Clone(data)}
+	if newBody, ok := itemBodies[kind]; ok {
 		body := newBody()
-		if err := decodeInto(data, body); err != nil {
+		if err := decodeTree(tree, data, body); err != nil {
 			i.Malformed = true
 		} else {
 			i.Body = body

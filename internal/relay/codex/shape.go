@@ -61,10 +61,22 @@ func members(t reflect.Type) []member {
 }
 
 func decodeInto(data []byte, v any) error {
-	var tree any
-	if err := strictjson.UnmarshalOpen(data, MaxMessage, &tree); err != nil {
-		return fmt.Errorf("%w: not one JSON value", ErrBadParams)
+	tree, err := parse(data)
+	if err != nil {
+		return err
 	}
+	return decodeTree(tree, data, v)
+}
+
+func parse(data []byte) (tree any, err error) {
+	if err := strictjson.UnmarshalOpen(data, MaxMessage, &tree); err != nil {
+		return nil, fmt.Errorf("%w: not one JSON value", ErrBadParams)
+	}
+	return tree, nil
+}
+
+// decodeTree checks tree, which is data parsed, against the type of v and decodes data into it.
+func decodeTree(tree any, data []byte, v any) error {
 	t := reflect.TypeOf(v).Elem()
 	if err := check(t, tree, t.Name()); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"sekisho/internal/fileop"
 	"sekisho/internal/relay/codex"
 	"sekisho/internal/strictjson"
 )
@@ -31,6 +32,19 @@ func (c *Cache) Validator(version string, surface codex.Surface) (*Validator, er
 		return nil, err
 	}
 	return NewValidator(s), nil
+}
+
+// LoadValidator is Cache.Validator of the user's cache: what a fake calls. `make contract` fills the cache.
+func LoadValidator(version string, surface codex.Surface) (*Validator, error) {
+	m, err := Load()
+	if err != nil {
+		return nil, err
+	}
+	root, err := CacheRoot()
+	if err != nil {
+		return nil, err
+	}
+	return OpenCache(fileop.OS(), root, m).Validator(version, surface)
 }
 
 // Params checks the params of a request or notification; empty params are null.
