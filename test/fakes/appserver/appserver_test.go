@@ -295,39 +295,32 @@ func TestTheListenerRefusesWhatTheRealOneRefuses(t *testing.T) {
 	}
 }
 
-// Every quirk passes the validator: what it says, the real server could say.
-func TestQuirksAreValid(t *testing.T) {
+// parts is everything that this package can say.
+func parts() map[string]Script {
 	of := Of{"t1", "u1"}
-	scripts := map[string]Script{
-		"late item": of.LateItem("c1"), "mid-stream": of.MidStream("m1", "text"), "other client": OtherClient("t2"), "twice": of.Twice(), "flood": of.Flood("m1", 50),
+	return map[string]Script{
+		"handshake": Handshake(), "start": StartThread("t1"), "turn": of.TextTurn("m1", "one two"), "steered": of.SteeredStart(), "late item": of.LateItem("c1"),
+		"interrupted": of.InterruptedApproval("c1"), "mid-stream": of.MidStream("m1", "text"), "replayed": of.ReplayedRequest(of.CommandApproval("i", "x"), 0),
+		"other client": OtherClient("t2"), "completed first": of.CompletedFirst("m1", "x"), "twice": of.Twice(), "flood": of.Flood("m1", 50),
+		"overloaded": Overloaded("thread/list", 3), "unknown": Unknown("thread/list"), "pages": Scripts(CyclicPages("thread/items/list"), CyclicPages("thread/turns/list")),
+		"huge": HugeAnswer("thread/read", 10), "malformed": Malformed(20), "unknown requests": UnknownRequests(),
+		"history": {Auto("thread/list", Page(nil, Thread("t1"))), Auto("thread/turns/list", Page("c", Turn("u1", "failed", UserMessage("a", "b", "c")))),
+			Auto("thread/items/list", Page(nil, Entry("u1", AgentMessage("m", "x")), Entry("u1", FileChange("f", "completed")))), Auto("thread/attachment/list", Object{"data": []any{}, "nextCursor": nil}),
+			Auto("thread/read", Object{"thread": Thread("t1")})},
 		"asks":  {of.CommandApproval("i", "x"), of.FileApproval("i"), of.Permissions("i"), of.Question("i", false, false), of.Form(), of.URL("https://example.com/"), of.ToolApproval("danger")},
 		"items": {of.Started(FileChange("f", "inProgress")), of.Completed(FileChange("f", "completed")), of.Completed(Command("c", "declined", "x"))},
 	}
-	for name, script := range scripts {
-		s := New(script)
-		p := s.Pipe()
-		for range messages(script) {
-			if _, err := p.Read(t.Context()); err != nil {
-				t.Errorf("%s: %v", name, err)
-				break
-			}
-		}
-		p.Close(transport.ByUser)
-		s.Wait()
-		if err := s.Err(); err != nil {
+}
+
+func TestEveryPartIsValid(t *testing.T) {
+	for name, script := range parts() {
+		if err := script.Validate(Shapes); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func messages(script Script) int {
-	n := 0
-	for _, s := range script {
-		if s.Do == DoNotify || s.Do == DoRequest || s.Do == DoGarbage {
-			n += max(s.Times, 1)
-		}
+	if err := (Script{Notify("turn/started", nil)}).Validate(Shapes); err == nil {
+		t.Error("a notification without its members passes")
 	}
-	return n
 }
 
 func TestScriptsSurviveJSON(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 // Conn is the recorded server half of a session. A frame is delivered when everything that was recorded before it has
 // happened: delivered, or sent by the client. What a client of the protocol cannot send (probes, answers to nothing, second
-// answers) and what the server answered to it is left out.
+// and late answers) and what the server answered to it is left out.
 //
 // A client's request stands for the earliest recorded one of its method that is still missing, and its id replaces the
 // recorded one in the answer. Its parameters are not compared: see Mismatched.
@@ -35,8 +35,8 @@ type step struct {
 	n    int // order of the sends
 }
 
-// Replay prepares a session.
-func Replay(entries []Entry) *Conn {
+// Replay prepares a session. Requests of methods for which can is false are left out, too; nil leaves out none.
+func Replay(entries []Entry, can func(method string) bool) *Conn {
 	c := &Conn{ids: map[relay.RequestID]json.RawMessage{}, changed: make(chan struct{})}
 	asked, open := map[relay.RequestID]bool{}, map[relay.RequestID]bool{}
 	sends := 0
@@ -52,12 +52,22 @@ func Replay(entries []Entry) *Conn {
 		case !e.Sent && e.Kind == Request:
 			asked[e.ID] = true
 		case e.Sent && e.Kind == Request:
+			if can != nil && !can(e.Method) {
+				continue
+			}
 			open[e.ID] = true
 		case !e.Sent && e.Kind == Response:
 			if !open[e.ID] {
 				continue
 			}
 			delete(open, e.ID)
+		case !e.Sent && e.Method == "serverRequest/resolved":
+			var p struct {
+				RequestID relay.RequestID `json:"requestId"`
+			}
+			if json.Unmarshal(e.Params, &p) == nil {
+				delete(asked, p.RequestID) // an answer after this one is late
+			}
 		}
 		s := step{Entry: e}
 		if e.Sent {

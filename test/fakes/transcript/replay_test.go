@@ -21,7 +21,7 @@ func TestEverySessionReplays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			conn := Replay(entries)
+			conn := Replay(entries, nil)
 			want := 0
 			for _, s := range conn.todo {
 				if !s.Sent {
@@ -72,7 +72,7 @@ func TestEverySessionReplays(t *testing.T) {
 func TestOtherThanRecorded(t *testing.T) {
 	conn := Replay([]Entry{
 		{Sent: true, Kind: Request, Method: "a", ID: read([]byte(`{"id":1,"method":"a"}`)).ID, Params: []byte(`{"x":1}`), Raw: []byte(`{"id":1,"method":"a","params":{"x":1}}`)},
-	})
+	}, nil)
 	for _, frame := range []string{`{"id":7,"method":"b"}`, `{"id":8,"method":"a","params":{"x":2}}`, `{"id":9,"method":"a"}`} {
 		if _, err := conn.Write(t.Context(), []byte(frame)); err != nil {
 			t.Fatal(err)
