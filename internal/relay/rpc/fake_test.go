@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -111,6 +112,15 @@ func (w *wire) hear(n int) []string {
 		w.cond.Wait()
 	}
 	return w.all()
+}
+
+// hearText waits until a frame holds text.
+func (w *wire) hearText(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !strings.Contains(strings.Join(w.all(), "\n"), text) {
+		w.cond.Wait()
+	}
 }
 
 func (w *wire) frames() []string {
