@@ -279,7 +279,7 @@ func TestContractCommandExitCodes(t *testing.T) {
 		if exit != test.exit || !strings.Contains(stdout.String(), test.out) || !strings.Contains(stderr.String(), test.err) || test.err != "" && stdout.Len() > 0 {
 			t.Errorf("%s: exit %d, want %d\n%s%s", test.name, exit, test.exit, stdout.String(), stderr.String())
 		}
-		if left, _ := filepath.Glob(filepath.Join(cache, "sekisho", "judged", "*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(cache, "sekisho", "judged", ".*")); len(left) > 0 {
 			t.Errorf("%s: left %v", test.name, left)
 		}
 	}

@@ -151,7 +151,12 @@ func (c *Cache) once(ctx context.Context, binary string, surface codex.Surface) 
 		return nil, err
 	}
 	defer parent.Close()
-	name := randomName()
+	unlock, err := c.lock(ctx, parent)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	name := "." + randomName()
 	if err := c.fsys.Mkdir(parent, name, 0o700); err != nil {
 		return nil, err
 	}

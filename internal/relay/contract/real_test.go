@@ -96,7 +96,7 @@ func TestJudgeRealVersions(t *testing.T) {
 			t.Log(out.String())
 		})
 	}
-	if left, _ := filepath.Glob(filepath.Join(realCache(t).root, "judged", "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(realCache(t).root, "judged", ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

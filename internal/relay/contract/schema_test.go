@@ -205,3 +205,30 @@ func tree(t testing.TB, text string) any {
 	}
 	return v
 }
+
+// proves R-CON-02, R-CON-05
+func TestCheckReportsBothWays(t *testing.T) {
+	o := &Outcome{}
+	o.unexpected("standard", []string{"same", "+ new"}, []string{"same", "- old"})
+	o.requests(parse(t, plainTypes))
+	if want := []string{"standard: not recorded: + new", "standard: recorded, but gone: - old", "server request: not recorded: b/ask"}; !slices.Equal(o.Problems[:3], want) || len(o.Problems) != 3+11 {
+		t.Errorf("problems %q", o.Problems)
+	}
+	o = &Outcome{}
+	o.fits(codex.Regression, parse(t, plainTypes), false)
+	if !slices.Contains(o.Problems, "0.155.1: no request turn/start") || slices.ContainsFunc(o.Problems, func(p string) bool { return strings.Contains(p, "gatewayOAuth") }) {
+		t.Errorf("problems %q", o.Problems)
+	}
+	for _, surface := range []codex.Surface{codex.Standard, codex.Experimental} {
+		lines := Expected(surface)
+		for _, want := range []string{"+ request account/gatewayOAuth/read", "+ request account/gatewayOAuth/login", "+ request account/gatewayOAuth/cancel",
+			"+ notification account/gatewayOAuth/changed", "- request thread/rollback"} {
+			if !slices.Contains(lines, want) {
+				t.Errorf("%s: %s is not recorded", surface, want)
+			}
+		}
+		if slices.Contains(lines, "+ request rollout/compress") != (surface == codex.Experimental) {
+			t.Errorf("%s: rollout/compress", surface)
+		}
+	}
+}
