@@ -5,6 +5,7 @@
 //	  instances/<id>/                 locked as long as it runs
 //	    page.json                     {"version":1,"port":N}; agent-mcp keeps its payloads away from that port
 //	    control.sock                  answers "url"
+//	    open.html                     leads the person's browser to the page, until its key was used or expired
 //	  logs/relaycodex.log             one rolling log of all instances (R-LOG-01)
 //
 // Threat: another local user. The directories keep everyone else out; whoever can connect to the socket is this user.
@@ -32,6 +33,7 @@ import (
 const (
 	pageFile   = "page.json"
 	socketFile = "control.sock"
+	openFile   = "open.html"
 	logDir     = "logs"
 	logFile    = "relaycodex.log"
 
@@ -106,7 +108,7 @@ func forget(fsys fileop.FS, path string) error {
 		return err
 	}
 	defer dir.Close()
-	for _, name := range []string{pageFile, socketFile} {
+	for _, name := range []string{pageFile, socketFile, openFile} {
 		if unlinkErr := fsys.Unlink(dir, name); !errors.Is(unlinkErr, fs.ErrNotExist) {
 			err = errors.Join(err, unlinkErr)
 		}
@@ -139,6 +141,19 @@ func (i *Instance) Publish(ctx context.Context, port uint16, address func() stri
 	}
 	i.serving.Go(func() { i.serve(address) })
 	return nil
+}
+
+// WriteOpen writes the file that a browser is started with, and returns its path.
+func (i *Instance) WriteOpen(content []byte) (string, error) {
+	dir, err := os.Open(i.own.Path())
+	if err != nil {
+		return "", unusable(i.own.Path(), err)
+	}
+	defer dir.Close()
+	if err := atomicfile.Write(i.fsys, dir, openFile, content, 0o600); err != nil {
+		return "", unusable(i.own.Path(), err)
+	}
+	return filepath.Join(i.own.Path(), openFile), nil
 }
 
 // Close ends the socket, removes the directory and closes the log.
