@@ -35,6 +35,9 @@ const (
 	littering = "litter" // starts sleepers in sessions of their own, names them, then acts like echo
 )
 
+// realPart is set where the real server is tested.
+var realPart = func() {}
+
 func playPart() bool {
 	switch os.Getenv(partVar) {
 	case workerIs:
@@ -67,6 +70,8 @@ func playPart() bool {
 		os.Exit(code)
 	case "deaf":
 		select {}
+	case "real":
+		realPart()
 	default:
 		return false
 	}
@@ -188,6 +193,7 @@ func TestNothingIsLeftWhenTheWorkerIsKilled(t *testing.T) {
 	for _, part := range []string{littering, stubborn} {
 		t.Run(part, func(t *testing.T) {
 			worker := exec.Command(self())
+			worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // if the test itself is cut short
 			worker.Env = append(os.Environ(), partVar+"="+workerIs, partHold+"="+part)
 			out, err := worker.StdoutPipe()
 			if err != nil {

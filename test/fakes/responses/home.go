@@ -4,33 +4,46 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
-// Home writes a config.toml into dir, a throw-away CODEX_HOME, with which the real CLI asks the provider at baseURL, asks
-// before it acts, may write nothing, and trusts each directory of trusted. extra is added as it is: more tables, such as
-// [mcp_servers.NAME].
-func Home(dir, baseURL, extra string, trusted ...string) error {
+// Config is what Home writes. Zero members take the defaults.
+type Config struct {
+	BaseURL string   // of the provider; required
+	Model   string   // default gpt-6.1-sol, for which 0.159.1 has all tools; "fake-model" is one that no version knows
+	Sandbox string   // default read-only
+	Trusted []string // absolute directories
+	Extra   string   // more TOML tables, such as [mcp_servers.NAME]
+}
+
+// Home writes a config.toml into dir, a throw-away CODEX_HOME, with which the real CLI asks the provider and asks before it
+// acts. dir must not be below /tmp: the CLI's own sandbox hides that from the helper that it keeps in its home.
+func Home(dir string, c Config) error {
+	if c.Model == "" {
+		c.Model = "gpt-6.1-sol"
+	}
+	if c.Sandbox == "" {
+		c.Sandbox = "read-only"
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `model = "fake-model"
+	fmt.Fprintf(&b, `model = %q
 model_provider = "fake"
 approval_policy = "on-request"
-sandbox_mode = "read-only"
+sandbox_mode = %q
 check_for_update_on_startup = false
 
 [model_providers.fake]
 name = "Fake"
-base_url = %s
+base_url = %q
 wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
-`, strconv.Quote(baseURL))
-	for _, d := range trusted {
-		fmt.Fprintf(&b, "\n[projects.%s]\ntrust_level = \"trusted\"\n", strconv.Quote(d))
+`, c.Model, c.Sandbox, c.BaseURL)
+	for _, d := range c.Trusted {
+		fmt.Fprintf(&b, "\n[projects.%q]\ntrust_level = \"trusted\"\n", d)
 	}
-	if extra != "" {
-		b.WriteString("\n" + extra)
+	if c.Extra != "" {
+		b.WriteString("\n" + c.Extra)
 	}
 	return os.WriteFile(filepath.Join(dir, "config.toml"), []byte(b.String()), 0o600)
 }
