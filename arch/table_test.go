@@ -128,6 +128,11 @@ var table = []rule{
 		reason:   "the one place that ties program A together; it never sees program B",
 	},
 	{
+		packages: []string{"internal/relay/transport"},
+		allow:    []string{"internal/relay", "internal/relay/locate", "internal/relay/codex", "internal/proctree", "internal/strictjson", "internal/fileop"},
+		reason:   "a connection carries frames; what they mean, and whether to connect again, is decided above it",
+	},
+	{
 		packages: []string{"config"},
 		reason:   "what a release ships: files and their embedding",
 	},

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -26,131 +25,11 @@ import (
 )
 
 // Parts that the test program plays when its environment says so.
-const (
-	partVar   = "TRANSPORT_TEST_PART"
-	workerIs  = "worker"   // starts a child through a supervisor, prints its reports and waits to be killed
-	echoIs    = "echo"     // sends each line back
-	stubborn  = "stubborn" // ignores TERM and the end of its input
-	partHold  = "TRANSPORT_TEST_CHILD"
-	littering = "litter" // starts sleepers in sessions of their own, names them, then acts like echo
-)
-
 // realPart is set where the real server is tested.
-var realPart = func() {}
-
-func playPart() bool {
-	switch os.Getenv(partVar) {
-	case workerIs:
-		os.Setenv(partVar, os.Getenv(partHold))
-		conn, child, err := StartChild(context.Background(), ChildOptions{Program: self(), Grace: 100 * time.Millisecond})
-		if err != nil {
-			fmt.Println("error", err)
-			return true
-		}
-		line, err := conn.Read(context.Background())
-		fmt.Println(child.PID(), os.Getpid(), string(line), err)
-		select {}
-	case echoIs:
-		io.Copy(os.Stdout, os.Stdin)
-	case stubborn:
-		signal.Ignore(syscall.SIGTERM)
-		litter()
-		select {}
-	case littering:
-		litter()
-		io.Copy(os.Stdout, os.Stdin)
-	case "talker":
-		fmt.Print(os.Getenv("TRANSPORT_TEST_SAY"))
-		fmt.Fprintln(os.Stderr, "last words")
-		code, _ := strconv.Atoi(os.Getenv("TRANSPORT_TEST_CODE"))
-		if code < 0 {
-			syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-		os.Exit(code)
-	case "deaf":
-		select {}
-	case "real":
-		realPart()
-	default:
-		return false
-	}
-	return true
-}
-
 // litter leaves processes behind that belong to no group of ours, one of them an orphan of the child.
-func litter() {
-	cmd := exec.Command("/bin/sh", "-c", `
-		setsid sleep 1000 & echo $!
-		setsid sh -c 'sleep 1000 & sleep 1000' & echo $!
-		(setsid sleep 1000 & echo $!)
-		sleep 1000 & echo $!
-		true`)
-	out, err := cmd.StdoutPipe()
-	if err != nil || cmd.Start() != nil {
-		fmt.Println("cannot litter")
-		return
-	}
-	var pids []string
-	br := bufio.NewReader(out)
-	for range 4 {
-		line, _ := br.ReadString('\n')
-		pids = append(pids, strings.TrimSpace(line))
-	}
-	fmt.Println(strings.Join(pids, ","))
-}
-
-func self() string {
-	path, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	return path
-}
-
 // start runs a part as a supervised child.
-func start(t *testing.T, part string, opts ChildOptions, env ...string) (Conn, *Child) {
-	t.Helper()
-	opts.Program = self()
-	opts.Env = append(append(os.Environ(), partVar+"="+part), env...)
-	if opts.Grace == 0 {
-		opts.Grace = 5 * time.Second
-	}
-	conn, child, err := StartChild(t.Context(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close(ShuttingDown) })
-	return conn, child
-}
-
 // identify gives each process an identity, so that a reused number cannot pass for it.
-func identify(t *testing.T, pids ...int) []proctree.ID {
-	t.Helper()
-	ids := make([]proctree.ID, 0, len(pids))
-	for _, pid := range pids {
-		id, err := proctree.Identify(pid)
-		if err != nil {
-			t.Fatalf("process %d: %v", pid, err)
-		}
-		ids = append(ids, id)
-	}
-	return ids
-}
-
 // gone waits for the end of each process.
-func gone(t *testing.T, ids []proctree.ID) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	for _, id := range ids {
-		if err := proctree.Wait(ctx, id); err != nil {
-			t.Errorf("process %v is left: %v", id, err)
-			proctree.Kill(id)
-		}
-	}
-}
-
 // proves R-CONN-01, R-CONN-10
 func TestFramesGoThroughAChild(t *testing.T) {
 	conn, child := start(t, echoIs, ChildOptions{})
@@ -194,7 +73,7 @@ func TestNothingIsLeftWhenTheWorkerIsKilled(t *testing.T) {
 		t.Run(part, func(t *testing.T) {
 			worker := exec.Command(self())
 			worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // if the test itself is cut short
-			worker.Env = append(os.Environ(), partVar+"="+workerIs, partHold+"="+part)
+			worker.Env = append(os.Environ(), partVar+"="+workerIs, partHold+"="+part, "GORACE=atexit_sleep_ms=0")
 			out, err := worker.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

@@ -15,13 +15,6 @@ import (
 	"sekisho/internal/fault"
 )
 
-func handshakeFor(name string) time.Duration {
-	if name == "hung" {
-		return 50 * time.Millisecond
-	}
-	return 0
-}
-
 // room is a server inside a synctest bubble: connections are pipes.
 type room struct {
 	conns chan net.Conn
