@@ -87,17 +87,8 @@ func codexPath(t *testing.T) string {
 // home is a throw-away CODEX_HOME and a working directory.
 func home(t *testing.T) (home, work string) {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	home, err = os.MkdirTemp(cache, "relaycodex-test-") // not below /tmp: see responses.Home
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(home) })
-	work = t.TempDir()
-	if err := responses.Home(home, responses.Config{BaseURL: responses.Start(t).URL(), Trusted: []string{work}}); err != nil {
+	home, work = responses.TempHome(t), t.TempDir()
+	if err := responses.Home(home, responses.Start(t).URL(), "", work); err != nil {
 		t.Fatal(err)
 	}
 	return home, work

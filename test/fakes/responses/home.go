@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Config is what Home writes. Zero members take the defaults.
+// Config is a config.toml. Zero members take the defaults.
 type Config struct {
 	BaseURL string   // of the provider; required
 	Model   string   // default gpt-6.1-sol, for which 0.159.1 has all tools; "fake-model" is one that no version knows
@@ -16,9 +16,31 @@ type Config struct {
 	Extra   string   // more TOML tables, such as [mcp_servers.NAME]
 }
 
-// Home writes a config.toml into dir, a throw-away CODEX_HOME, with which the real CLI asks the provider and asks before it
-// acts. dir must not be below /tmp: the CLI's own sandbox hides that from the helper that it keeps in its home.
-func Home(dir string, c Config) error {
+// Home writes a config.toml with the defaults of Config into dir. extra is more of it; each of trusted is an absolute
+// directory.
+func Home(dir, baseURL, extra string, trusted ...string) error {
+	return Config{BaseURL: baseURL, Extra: extra, Trusted: trusted}.Write(dir)
+}
+
+// TempHome makes a directory for a CODEX_HOME, removed at the end of the test. It is not below /tmp, which the CLI's own
+// sandbox hides from the helper program that it keeps in its home: no command would run.
+func TempHome(t TB) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatalf("making a home: %v", err)
+	}
+	dir, err := os.MkdirTemp(cache, "codex-home-")
+	if err != nil {
+		t.Fatalf("making a home: %v", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// Write writes config.toml into dir, a throw-away CODEX_HOME such as TempHome, with which the real CLI asks the provider and
+// asks before it acts.
+func (c Config) Write(dir string) error {
 	if c.Model == "" {
 		c.Model = "gpt-6.1-sol"
 	}
