@@ -173,14 +173,18 @@ func (w *Window) merge(p *pager, cursor, next string, facts []fact) Merged {
 	var m Merged
 	if cursor == "" {
 		settled := slices.ContainsFunc(w.order, func(k Key) bool { return !w.entries[k].fresh })
-		if settled && !known && len(facts) > 0 {
+		if p.read && settled && !known && len(facts) > 0 {
 			m.Gap = true
 			w.restart()
 		}
 	} else {
 		facts = w.fitting(facts)
 	}
-	w.apply(facts, p.oldest, &m)
+	at := max(0, slices.Index(w.order, p.oldest))
+	if cursor == "" {
+		at = w.end(facts)
+	}
+	w.apply(facts, at, &m)
 	if cursor != "" || !p.read || m.Gap {
 		p.take(next, m.Added, facts)
 	}
@@ -189,6 +193,23 @@ func (w *Window) merge(p *pager, cursor, next string, facts []fact) Merged {
 		w.bound()
 	}
 	return m
+}
+
+// end is where the newest page stands when it touches nothing: behind what is known of its last turn, and before what was
+// seen live.
+func (w *Window) end(facts []fact) int {
+	if len(facts) > 0 {
+		turn := facts[len(facts)-1].key.Turn
+		for i, k := range slices.Backward(w.order) {
+			if k.Turn == turn && !w.entries[k].fresh {
+				return i + 1
+			}
+		}
+	}
+	if i := slices.IndexFunc(w.order, func(k Key) bool { return w.entries[k].fresh }); i >= 0 {
+		return i
+	}
+	return len(w.order)
 }
 
 // unique keeps the newest of entries that have the same id: identity is the id alone.
@@ -239,8 +260,8 @@ func (w *Window) fitting(facts []fact) []fact {
 }
 
 // apply raises what is known of the facts' items and orders them as the page does. A page of which nothing is known stands
-// before the entry oldest, or before everything.
-func (w *Window) apply(facts []fact, oldest Key, m *Merged) {
+// before the entry at the index otherwise.
+func (w *Window) apply(facts []fact, otherwise int, m *Merged) {
 	var fresh []Key // new ones, to be placed
 	isNew := map[Key]bool{}
 	for _, f := range facts {
@@ -262,7 +283,7 @@ func (w *Window) apply(facts []fact, oldest Key, m *Merged) {
 		at[k] = i
 	}
 	before := map[int][]Key{}
-	pos := at[oldest] // 0 if it is not here
+	pos := otherwise
 	for i := len(facts) - 1; i >= 0; i-- {
 		if !isNew[facts[i].key] {
 			pos = at[facts[i].key] + 1
@@ -334,7 +355,7 @@ func (w *Window) mergeTurn(asked codex.ItemsListParams, next string, facts []fac
 		last = t.pages.oldest
 	}
 	var m Merged
-	w.apply(facts, last, &m)
+	w.apply(facts, max(0, slices.Index(w.order, last)), &m)
 	t.pages.take(next, m.Added, facts)
 	t.Full = t.pages.stop == Beginning
 	return m
