@@ -34,6 +34,7 @@ export interface Events {
   "connection": Connection;
   "threads": Threads;
   "threadGone": ThreadRef;
+  "threadClosed": ThreadRef;
   "head": ThreadHead;
   "window": ThreadView;
   "item": ItemEvent;
@@ -167,10 +168,13 @@ export interface Delta {
   thread: string;
   turn: string;
   item: string;
+  of: DeltaOf;
   part: number;
   text: string;
   bytes: number;
 }
+
+export type DeltaOf = "text" | "summary" | "content";
 
 export interface Draft {
   thread: string;
@@ -244,11 +248,14 @@ export interface Item {
   text?: Excerpt;
   operation?: string;
   reasoning?: Excerpt[];
+  content?: Excerpt[];
   command?: CommandItem;
   files?: FileItem[];
   mcp?: McpItem;
   shownNote?: string;
   malformed?: boolean;
+  partial?: boolean;
+  cut?: number;
 }
 
 export interface ItemEvent {
@@ -327,8 +334,8 @@ export interface Outcome {
   kind: string;
   thread?: string;
   state: OutcomeState;
+  rejected?: boolean;
   text?: string;
-  problem?: Problem;
   atMs: number;
 }
 

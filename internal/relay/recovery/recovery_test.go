@@ -13,7 +13,9 @@ import (
 
 // proves R-REC-01
 func TestClassify(t *testing.T) {
-	of := func(c transport.Class) error { return &transport.Error{Class: c, Fault: fault.New(fault.ConnectionLost)} }
+	of := func(c transport.Class) error {
+		return &transport.Error{Class: c, Fault: fault.New(fault.ConnectionLost)}
+	}
 	for err, want := range map[error]Loss{
 		of(transport.Transient): Transient, of(transport.Auth): Permanent, of(transport.TLS): Permanent, of(transport.Config): Permanent,
 		of(transport.Cancelled): Wanted, context.Canceled: Wanted, errors.New("new"): Permanent,

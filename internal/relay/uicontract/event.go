@@ -16,7 +16,8 @@ const (
 	EvSnapshot   EventKind = "snapshot"
 	EvConnection EventKind = "connection"
 	EvThreads    EventKind = "threads"
-	EvThreadGone EventKind = "threadGone"
+	EvThreadGone EventKind = "threadGone"   // it is no longer on the list, nor open
+	EvClosed     EventKind = "threadClosed" // it is no longer open
 	EvHead       EventKind = "head"
 	EvWindow     EventKind = "window"
 	EvItem       EventKind = "item"
@@ -48,6 +49,7 @@ var eventTable = []eventEntry{
 	{EvConnection, typ[Connection]()},
 	{EvThreads, typ[Threads]()},
 	{EvThreadGone, typ[ThreadRef]()},
+	{EvClosed, typ[ThreadRef]()},
 	{EvHead, typ[ThreadHead]()},
 	{EvWindow, typ[ThreadView]()},
 	{EvItem, typ[ItemEvent]()},
@@ -116,16 +118,30 @@ type ItemEvent struct {
 	Item   Item           `json:"item"`
 }
 
-// Delta appends Text to one text of a running item whose id is known. Part is the paragraph of a reasoning item, -1 the
-// item's own text. Bytes is how long that text is with it, before any cut: a front end that disagrees reads the item again.
+// Delta appends Text to one text of a running item that is shown: its own (Part 0), or one part of its reasoning. Bytes is
+// how long that text is with it, before any cut: a front end that disagrees reads the item again.
 type Delta struct {
 	Thread relay.ThreadID `json:"thread"`
 	Turn   relay.TurnID   `json:"turn"`
 	Item   string         `json:"item"`
+	Of     DeltaOf        `json:"of"`
 	Part   int            `json:"part"`
 	Text   string         `json:"text"`
 	Bytes  int            `json:"bytes"`
 }
+
+// DeltaOf says which text of an item grows.
+type DeltaOf string
+
+// The texts.
+const (
+	OfText    DeltaOf = "text"
+	OfSummary DeltaOf = "summary" // Item.Reasoning
+	OfContent DeltaOf = "content" // Item.Content
+)
+
+// Values implements Enum.
+func (DeltaOf) Values() []string { return []string{"text", "summary", "content"} }
 
 // Models replaces the model list.
 type Models struct {

@@ -13,6 +13,7 @@ type Item struct {
 	// Operation of the message, when this worker sent it.
 	Operation relay.OperationID `json:"operation,omitzero"`
 	Reasoning []Excerpt         `json:"reasoning,omitzero"` // summary paragraphs
+	Content   []Excerpt         `json:"content,omitzero"`   // raw reasoning, by part
 	Command   *CommandItem      `json:"command,omitzero"`
 	Files     []FileItem        `json:"files,omitzero"`
 	Mcp       *McpItem          `json:"mcp,omitzero"`
@@ -20,6 +21,9 @@ type Item struct {
 	Note string `json:"shownNote,omitzero"`
 	// Malformed: the server's item has not the known shape; only its type is shown.
 	Malformed bool `json:"malformed,omitzero"`
+	// Partial: the beginning or a middle of the text was never received. Cut is how many bytes the worker does not keep.
+	Partial bool `json:"partial,omitzero"`
+	Cut     int  `json:"cut,omitzero"`
 }
 
 // PreviewBytes caps a text in items and snapshots.

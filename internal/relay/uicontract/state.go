@@ -209,13 +209,13 @@ type Model struct {
 // Outcome is what is known about one mutation (R-REC-07).
 type Outcome struct {
 	Operation relay.OperationID `json:"operation"`
-	Kind      string            `json:"kind"`
+	Kind      string            `json:"kind"` // the command that started it
 	Thread    relay.ThreadID    `json:"thread,omitzero"`
 	State     OutcomeState      `json:"state"`
-	// Text of a message whose fate is unknown, for copying and editing; empty once it is confirmed.
-	Text    string   `json:"text,omitzero"`
-	Problem *Problem `json:"problem,omitzero"`
-	AtMs    int64    `json:"atMs"`
+	Rejected  bool              `json:"rejected,omitzero"` // confirmed by an error of the server
+	// Text of a message whose fate is not confirmed, for copying and editing.
+	Text string `json:"text,omitzero"`
+	AtMs int64  `json:"atMs"`
 }
 
 // OutcomeState is a state of the ledger.

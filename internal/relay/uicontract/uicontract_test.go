@@ -42,7 +42,7 @@ func TestDecodeCommand(t *testing.T) {
 // proves R-UI-04
 func TestBatchRoundTrip(t *testing.T) {
 	in := Batch{Version, []Event{
-		{EvDelta, &Delta{Thread: "t", Turn: "u", Item: "i", Part: -1, Text: "<b>\u2028", Bytes: 6}},
+		{EvDelta, &Delta{Thread: "t", Turn: "u", Item: "i", Of: OfText, Text: "<b>\u2028", Bytes: 6}},
 		{EvCard, &Card{ID: "1", Kind: CardKind(ask.CommandCard), State: CardState(ask.Pending), Thread: "t", Choices: []ask.Choice{{ID: "0", Kind: "accept"}}}},
 	}}
 	data, err := Encode(in)

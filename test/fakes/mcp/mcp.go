@@ -45,7 +45,9 @@ func Run(ctx context.Context, path string) error {
 	readOnly := &sdk.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, OpenWorldHint: &no}
 	tool := func(name, about string, hints *sdk.ToolAnnotations, elicit *sdk.ElicitParams) {
 		m.AddTool(&sdk.Tool{Name: name, Description: about, Annotations: hints, InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)},
-			func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return s.call(ctx, r, elicit) })
+			func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return s.call(ctx, r, elicit)
+			})
 	}
 	tool("echo", "repeats", readOnly, nil)
 	tool("danger", "destroys", &sdk.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &yes}, nil)

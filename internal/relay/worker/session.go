@@ -1,0 +1,340 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"sekisho/internal/fault"
+	"sekisho/internal/relay"
+	"sekisho/internal/relay/ask"
+	"sekisho/internal/relay/codex"
+	"sekisho/internal/relay/owner"
+	"sekisho/internal/relay/profile"
+	"sekisho/internal/relay/rpc"
+	"sekisho/internal/relay/transport"
+	"sekisho/internal/relay/turn"
+	"sekisho/internal/relay/uicontract"
+	"sekisho/internal/visible"
+)
+
+// session is one Connection Generation of the worker. It implements rpc.Handler; its methods are called one at a time.
+type session struct {
+	w       *Worker
+	gen     relay.Generation
+	profile profile.Profile
+	link    Link
+	client  *rpc.Client
+	log     *slog.Logger
+	ctx     context.Context // ends with the generation
+	cancel  context.CancelFunc
+	server  uicontract.Server
+	version string
+
+	// The rest is guarded by Worker.mu.
+	part    *partition // nil until the owner is known; then it does not change
+	turns   *turn.State
+	after   []func() // what the notification at hand leaves to do without the lock
+	early   []rpc.Request
+	ended   bool
+	closing transport.Reason // why this side ended it, if it did
+	invalid error            // why it may not be used any more, although it works
+}
+
+// begin speaks the handshake, finds out whose server it is, and makes the session the live one.
+func (w *Worker) begin(ctx context.Context, gen relay.Generation, p profile.Profile, link Link, log *slog.Logger) error {
+	s := &session{w: w, gen: gen, profile: p, link: link, log: log, turns: turn.New(gen)}
+	s.ctx, s.cancel = context.WithCancel(w.ctx)
+	s.client = rpc.New(link.Conn, rpc.Options{Generation: gen, Handler: s, Log: log})
+	err := s.handshake(ctx)
+	var account codex.AccountReadResult
+	if err == nil {
+		_, err = s.client.Call(ctx, codex.AccountRead, codex.AccountReadParams{}, &account, rpc.CallOptions{})
+	}
+	if err == nil {
+		err = s.goLive(account)
+	}
+	if err != nil {
+		s.cancel()
+		s.client.Close(transport.ByUser)
+		s.client.Wait()
+		return s.because(err)
+	}
+	w.mu.Lock()
+	w.spawn(s.firstReads)
+	if link.Child != nil {
+		w.spawn(s.watchChild)
+	}
+	w.mu.Unlock()
+	return nil
+}
+
+// because prefers the reason of the connection over that of the call that it broke.
+func (s *session) because(err error) error {
+	if cause := s.client.Err(); cause != nil && transport.ClassOf(cause) != transport.Cancelled {
+		return cause
+	}
+	return err
+}
+
+// handshake sends the pinned client version, because the model catalogue depends on it (R-CON-04). experimentalApi is
+// declared because the server strips the extra permissions of a command approval for clients that do not (R-INT-03).
+func (s *session) handshake(ctx context.Context) error {
+	var result codex.InitializeResult
+	params := codex.InitializeParams{ClientInfo: codex.ClientInfo{Name: clientName, Title: clientName, Version: codex.Target},
+		Capabilities: &codex.Capabilities{ExperimentalAPI: true}}
+	if _, err := s.client.Call(ctx, codex.Initialize, params, &result, rpc.CallOptions{}); err != nil {
+		return err
+	}
+	s.version = versionOf(result.UserAgent)
+	s.client.SetVersion(s.version)
+	s.server = uicontract.Server{Version: s.version, Pinned: codex.Pinned(s.version), UserAgent: visible.Line(result.UserAgent, 200),
+		PlatformFamily: visible.Line(result.PlatformFamily, 40), PlatformOS: visible.Line(result.PlatformOS, 40)}
+	s.log.Info("initialized", "version", visible.Line(s.version, 40), "pinned", s.server.Pinned)
+	return s.client.Notify(ctx, codex.Initialized, nil)
+}
+
+const clientName = "relaycodex"
+
+// versionOf reads the server's version out of its user agent, "<client>/<version> (…". "" is unknown.
+func versionOf(userAgent string) string {
+	_, rest, ok := strings.Cut(userAgent, "/")
+	version, _, _ := strings.Cut(rest, " ")
+	if !ok || len(version) > 40 || strings.Trim(version, "0123456789.abcdefghijklmnopqrstuvwxyz-") != "" {
+		return ""
+	}
+	return version
+}
+
+// goLive makes s the live session of its owner. State of another owner goes before the new one becomes active (R-PRI-05).
+func (s *session) goLive(account codex.AccountReadResult) error {
+	w := s.w
+	whose, label, err := ownerOf(s.profile, account)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	select {
+	case <-s.client.Done():
+		w.mu.Unlock()
+		return s.client.Err()
+	default:
+	}
+	var gone *partition
+	if w.part != nil && w.part.owner != whose {
+		gone = w.part
+		w.events.forget()
+		w.notices = nil
+		w.part = nil
+	}
+	if w.part == nil {
+		w.part = newPartition(whose)
+	}
+	s.part = w.part
+	s.part.gen, s.part.label = s.gen, label
+	for _, t := range s.part.threads {
+		t.win.Rebind(s.gen)
+	}
+	w.live = s
+	c := w.describe(uicontract.Connected, nil)
+	c.Server = &s.server
+	if s.link.Child != nil {
+		c.Process = &uicontract.Process{PID: s.link.Child.PID(), Running: true}
+	}
+	w.setConnection(c)
+	early := s.early
+	s.early = nil
+	w.mu.Unlock()
+	if gone != nil {
+		w.asks.EndOwner(gone.owner)
+	}
+	for _, r := range early {
+		s.Request(r)
+	}
+	return nil
+}
+
+// ownerOf says whose state a session of a profile has, and what to call the account.
+func ownerOf(p profile.Profile, r codex.AccountReadResult) (relay.Owner, string, error) {
+	var id owner.Identity
+	label := "none"
+	if r.Account != nil {
+		id = owner.Identity{Type: r.Account.Type, Email: r.Account.Email}
+		label = visible.Line(strings.TrimSpace(r.Account.Type+" "+r.Account.Email), 200)
+	}
+	o, err := owner.Derive(p.Name, id, p.ServerRoot)
+	return o, label, err
+}
+
+// end closes the connection from this side and waits until the handler has heard of it.
+func (s *session) end(why transport.Reason) {
+	s.w.mu.Lock()
+	s.closing = why
+	s.w.mu.Unlock()
+	s.cancel()
+	s.client.Close(why)
+	s.client.Wait()
+}
+
+// Notification implements rpc.Handler.
+func (s *session) Notification(_ relay.Generation, n codex.Notification) {
+	s.w.mu.Lock()
+	if s.part != nil && s.w.live == s {
+		s.turns.Note(s.gen, n)
+		s.apply(n)
+	}
+	after := s.after
+	s.after = nil
+	s.w.mu.Unlock()
+	for _, f := range after {
+		f()
+	}
+}
+
+// Request implements rpc.Handler. Without a front end it stays pending: nothing answers by itself.
+func (s *session) Request(r rpc.Request) {
+	s.w.mu.Lock()
+	if s.part == nil {
+		s.early = append(s.early, r)
+		s.w.mu.Unlock()
+		return
+	}
+	facts := s.part.facts(r.Body)
+	s.turns.Asked(r.Key, r.Body.Scope())
+	from := ask.Origin{Owner: s.part.owner, Profile: s.profile.Name, Host: hostOf(s.profile)}
+	s.w.mu.Unlock()
+	s.log.Info("server request", "method", r.Body.Method(), "request", r.Key.Request.String())
+	s.w.asks.Add(s.ctx, s.client, from, r, facts)
+}
+
+// Retired implements rpc.Handler.
+func (s *session) Retired(key relay.Key, why rpc.Retirement) {
+	s.w.mu.Lock()
+	s.turns.Resolved(key)
+	s.w.mu.Unlock()
+	s.w.asks.Retire(key, why)
+}
+
+// Refused implements rpc.Handler. What was refused is shown, because a turn that fails for it should be explained.
+func (s *session) Refused(_ relay.Generation, method string, code int) {
+	variant := map[int]string{codex.CodeInvalidParams: "malformed", codex.CodeMethodNotFound: "unknown"}[code]
+	s.log.Warn("server request refused", "method", visible.Line(method, 80), "code", code)
+	f := fault.New(fault.RelayRefused, fault.Variant(variant), fault.Arg("method", visible.Line(method, 80)))
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	problem := s.w.explain(f)
+	s.w.notify(uicontract.Notice{Kind: uicontract.NoticeRefused, Problem: &problem})
+}
+
+// SyncLost implements rpc.Handler: what is open is read again, without changing anything on the server (R-REC-11).
+func (s *session) SyncLost(_ relay.Generation, lost rpc.Lost) {
+	s.log.Warn("notifications lost", "dropped", lost.Dropped, "malformed", lost.Malformed)
+	w := s.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.part == nil || w.live != s || lost.Dropped == 0 {
+		return
+	}
+	problem := w.explain(fault.New(fault.RelaySync, fault.Variant("overflow")))
+	w.emit(uicontract.EvSync, &uicontract.SyncFailed{Problem: problem})
+	for id, t := range s.part.threads {
+		t.win.Lost()
+		if t.open {
+			w.spawn(func() { s.resync(id) })
+		}
+	}
+}
+
+// Ended implements rpc.Handler: everything that was bound to the generation settles at once (R-CONN-02).
+func (s *session) Ended(_ relay.Generation, err error) {
+	w := s.w
+	s.cancel()
+	w.asks.EndGeneration(s.gen)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.ended = true
+	if w.live != s {
+		return
+	}
+	w.live, s.part.gen = nil, 0
+	for _, id := range s.part.book.EndGeneration(s.gen) {
+		w.outcomeChanged(s.part, id)
+	}
+	for _, t := range s.part.threads {
+		t.disconnected()
+		if t.open {
+			w.emitHead(s.part, t)
+		}
+	}
+	why := err
+	if s.invalid != nil {
+		why = s.invalid
+	}
+	s.log.Info("connection ended", "why", codeOf(why))
+	state := uicontract.AwaitManual
+	if s.closing != "" && s.invalid == nil {
+		state, why = uicontract.Offline, nil
+	}
+	c := w.describe(state, why)
+	c.Process = s.process()
+	w.setConnection(c)
+}
+
+// process tells how the child ended, apart from the connection (R-CONN-06).
+func (s *session) process() *uicontract.Process {
+	if s.link.Child == nil {
+		return nil
+	}
+	p := &uicontract.Process{PID: s.link.Child.PID()}
+	if exit, ok := s.link.Child.Exit(); ok {
+		p.Exit, p.Stderr = exit.String(), exit.Stderr
+	} else {
+		p.Running = true
+	}
+	return p
+}
+
+// watchChild shows the end of the process when it comes, which is after the end of the connection (R-CONN-06).
+func (s *session) watchChild() {
+	<-s.link.Child.Exited()
+	w := s.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.connection.Generation == s.gen {
+		c := w.connection
+		c.Process = s.process()
+		w.setConnection(c)
+	}
+}
+
+// errOwner is why a session of another account ends.
+var errOwner = errors.New("the account changed")
+
+// accountMayHaveChanged reads the account again; another one ends everything of this owner, and a person reconnects
+// (R-OWN-02).
+func (s *session) accountMayHaveChanged() {
+	var account codex.AccountReadResult
+	if _, err := s.client.Call(s.ctx, codex.AccountRead, codex.AccountReadParams{}, &account, rpc.CallOptions{}); err != nil {
+		s.log.Warn("the account could not be read", "err", codeOf(err))
+		return
+	}
+	w := s.w
+	now, _, err := ownerOf(s.profile, account)
+	w.mu.Lock()
+	if w.live != s || err == nil && now == s.part.owner {
+		w.mu.Unlock()
+		return
+	}
+	s.invalid = fault.New(fault.RelayOwnerChanged, fault.Cause(errOwner))
+	gone := s.part.owner
+	w.part = nil
+	w.notices = nil
+	w.events.forget()
+	w.live = nil
+	w.setConnection(w.describe(uicontract.AwaitManual, s.invalid))
+	w.mu.Unlock()
+	w.asks.EndGeneration(s.gen)
+	w.asks.EndOwner(gone)
+	s.client.Close(transport.ByUser)
+}

@@ -1,0 +1,327 @@
+package worker
+
+import (
+	"slices"
+	"strings"
+
+	"sekisho/internal/fault"
+	"sekisho/internal/relay"
+	"sekisho/internal/relay/codex"
+	"sekisho/internal/relay/history"
+	"sekisho/internal/relay/uicontract"
+	"sekisho/internal/visible"
+)
+
+// progress takes in what happens in a thread that we take part in; the lock is held. Events of other threads reach
+// neither the window nor a front end.
+func (s *session) progress(n codex.Notification) {
+	w, p, scope := s.w, s.part, n.Scope()
+	t := p.threads[scope.Thread]
+	if t == nil || t.mode != uicontract.Joined && !t.joining {
+		return
+	}
+	k := history.Key{Turn: scope.Turn, Item: scope.Item}
+	before, had := t.win.Entry(k)
+	changed, found := t.win.Note(s.gen, n)
+	s.found(t, found)
+	switch n := n.(type) {
+	case *codex.TurnStarted:
+		t.latest(s, n.Turn.ID)
+		w.emitHead(p, t)
+		return
+	case *codex.TurnDone:
+		t.latest(s, n.Turn.ID)
+		s.settleItems(t, n.Turn.ID)
+		w.emitHead(p, t)
+		return
+	case *codex.ItemDelta:
+		if had {
+			s.delta(t, n, before)
+			return
+		}
+	}
+	if !changed {
+		return
+	}
+	w.emitItem(p, t, k)
+	if e, ok := t.win.Entry(k); ok {
+		if changes := changesOf(e); changes != nil {
+			s.after = append(s.after, func() { w.asks.SetChanges(p.owner, s.gen, t.id, k.Turn, k.Item, changes) })
+		}
+	}
+}
+
+// latest makes a turn the one that the head shows, unless it ended before and another one is shown.
+func (t *thread) latest(s *session, id relay.TurnID) {
+	if known, ok := s.turns.Turn(t.id, id); t.lastTurn == "" || ok && !known.Status.Ended() {
+		t.lastTurn = id
+	}
+}
+
+// settleItems tells about the items that the end of their turn cut off.
+func (s *session) settleItems(t *thread, id relay.TurnID) {
+	for _, e := range t.win.Entries() {
+		if e.Key.Turn == id && e.Rank < history.Done {
+			s.w.emitItem(s.part, t, e.Key)
+		}
+	}
+}
+
+// delta tells by how much one part of a running item grew.
+func (s *session) delta(t *thread, n *codex.ItemDelta, before history.Entry) {
+	after, ok := t.win.Entry(before.Key)
+	if !ok || after.Rank == history.Done || !t.open || s.w.part != s.part {
+		return
+	}
+	for i, part := range after.Parts {
+		old := 0
+		if i < len(before.Parts) {
+			old = len(before.Parts[i].Text)
+		}
+		if old == len(part.Text) {
+			continue
+		}
+		of, index := partOf(part)
+		s.w.events.delta(uicontract.Delta{Thread: t.id, Turn: n.TurnID, Item: itemID(n.TurnID, n.ItemID), Of: of, Part: index, Text: valid(part.Text[old:]), Bytes: len(part.Text)})
+	}
+}
+
+func partOf(p history.Part) (uicontract.DeltaOf, int) {
+	switch p.Kind {
+	case "summary":
+		return uicontract.OfSummary, max(0, min(p.Index, maxParts))
+	case "content":
+		return uicontract.OfContent, max(0, min(p.Index, maxParts))
+	}
+	return uicontract.OfText, 0
+}
+
+// maxParts bounds the index of a reasoning part.
+const maxParts = 1000
+
+// found tells the ledger about messages of ours that the server has: delivery, nothing more (R-REC-07).
+func (s *session) found(t *thread, found []history.Delivery) {
+	for _, d := range found {
+		if op, ours := s.part.sent[d.MessageID]; ours {
+			// An error says that the ledger knows better, or has forgotten the operation.
+			_ = s.part.book.Correlate(op, s.gen, d.Turn, d.Item)
+		}
+		if id := s.part.book.Found(t.id, d.MessageID, d.Turn, d.Item); id != "" {
+			s.w.outcomeChanged(s.part, id)
+		}
+	}
+}
+
+// emitItem tells about one item with its place; the lock is held.
+func (w *Worker) emitItem(p *partition, t *thread, k history.Key) {
+	if !t.open || w.part != p {
+		return
+	}
+	entries := t.win.Entries()
+	i := slices.IndexFunc(entries, func(e history.Entry) bool { return e.Key == k })
+	if i < 0 {
+		return
+	}
+	e := uicontract.ItemEvent{Thread: t.id, Item: w.item(p, t, entries[i], uicontract.PreviewBytes)}
+	if i > 0 {
+		e.After = itemID(entries[i-1].Key.Turn, entries[i-1].Key.Item)
+	}
+	w.emit(uicontract.EvItem, &e)
+}
+
+// item is the contract's form of an entry; the lock is held. What still streams keeps its end, so that further text fits
+// onto it.
+func (w *Worker) item(p *partition, t *thread, e history.Entry, limit int) uicontract.Item {
+	out := project(e.Key.Turn, e.Item, limit)
+	out.ID = itemID(e.Key.Turn, e.Key.Item)
+	out.Partial, out.Cut = e.Partial, e.Cut
+	if m, ok := e.Item.Body.(*codex.UserMessage); ok && m.ClientID != "" {
+		out.Operation = p.sent[m.ClientID]
+	}
+	if e.Rank == history.Done {
+		return out
+	}
+	out.Status = uicontract.ItemRunning
+	if s := w.live; e.Severed || s == nil || s.part != p {
+		out.Status = uicontract.ItemAbandoned
+	} else if turn, ok := s.turns.Turn(t.id, e.Key.Turn); ok && turn.Status.Ended() && out.Command == nil {
+		out.Status = uicontract.ItemAbandoned
+	}
+	if e.Changes != nil {
+		out.Files = files(e.Changes, limit)
+	}
+	if e.Note != "" {
+		out.Note = visible.Line(e.Note, noticeBytes)
+	}
+	if len(e.Parts) > 0 {
+		out.Text, out.Reasoning, out.Content = nil, nil, nil
+	}
+	for _, part := range e.Parts {
+		text := tail(part.Text, limit)
+		switch of, index := partOf(part); of {
+		case uicontract.OfSummary:
+			out.Reasoning = put(out.Reasoning, index, text)
+		case uicontract.OfContent:
+			out.Content = put(out.Content, index, text)
+		default:
+			out.Text = &text
+		}
+	}
+	return out
+}
+
+func put(list []uicontract.Excerpt, i int, e uicontract.Excerpt) []uicontract.Excerpt {
+	for len(list) <= i {
+		list = append(list, uicontract.Excerpt{})
+	}
+	list[i] = e
+	return list
+}
+
+// changesOf are the changes of a file-change item, as far as they are known.
+func changesOf(e history.Entry) []codex.FileUpdate {
+	if e.Changes != nil {
+		return e.Changes
+	}
+	if b, ok := e.Item.Body.(*codex.FileChange); ok {
+		return b.Changes
+	}
+	return nil
+}
+
+func (t *thread) changes(turn relay.TurnID, item relay.ItemID) []codex.FileUpdate {
+	e, ok := t.win.Entry(history.Key{Turn: turn, Item: item})
+	if !ok {
+		return nil
+	}
+	return changesOf(e)
+}
+
+// window is a run of at most count items that ends before the position end; the lock is held.
+func (w *Worker) window(p *partition, t *thread, entries []history.Entry, end, count int) uicontract.Window {
+	first := max(0, end-count)
+	out := uicontract.Window{First: first, Total: len(entries), Items: []uicontract.Item{}}
+	for _, e := range entries[first:end] {
+		out.Items = append(out.Items, w.item(p, t, e, uicontract.PreviewBytes))
+	}
+	return out
+}
+
+const maxWindowRead = 200
+
+func (w *Worker) readWindow(p *uicontract.WindowRead) (any, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, err := w.shown(p.Thread)
+	if err != nil {
+		return nil, err
+	}
+	entries := t.win.Entries()
+	end := len(entries)
+	if p.Before != "" {
+		if end = find(entries, p.Before); end < 0 {
+			return nil, refused("unknown_item")
+		}
+	}
+	return w.window(w.part, t, entries, end, max(1, min(p.Count, maxWindowRead))), nil
+}
+
+func find(entries []history.Entry, id string) int {
+	return slices.IndexFunc(entries, func(e history.Entry) bool { return itemID(e.Key.Turn, e.Key.Item) == id })
+}
+
+// shown returns an open thread, connected or not; the lock is held.
+func (w *Worker) shown(id relay.ThreadID) (*thread, error) {
+	if w.part == nil || w.part.threads[id] == nil {
+		return nil, refused("unknown_thread")
+	}
+	if t := w.part.threads[id]; t.open {
+		return t, nil
+	}
+	return nil, refused("not_open")
+}
+
+func (w *Worker) readItem(p *uicontract.ItemRef) (any, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, err := w.shown(p.Thread)
+	if err != nil {
+		return nil, err
+	}
+	entries := t.win.Entries()
+	i := find(entries, p.Item)
+	if i < 0 {
+		return nil, refused("unknown_item")
+	}
+	return w.item(w.part, t, entries[i], wholeBytes), nil
+}
+
+const maxHits = 100
+
+// search looks through the window, newest first.
+func (w *Worker) search(p *uicontract.Search) (any, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, err := w.shown(p.Thread)
+	if err != nil {
+		return nil, err
+	}
+	want := strings.ToLower(p.Text)
+	if want == "" || len(want) > lineBytes {
+		return nil, refused("empty")
+	}
+	out := uicontract.SearchResult{Hits: []uicontract.SearchHit{}}
+	entries := t.win.Entries()
+	for i, e := range slices.Backward(entries) {
+		text := plainText(e)
+		at := strings.Index(strings.ToLower(text), want)
+		if at < 0 {
+			continue
+		}
+		if len(out.Hits) == maxHits {
+			out.More = true
+			break
+		}
+		from := max(0, min(at, len(text))-80)
+		out.Hits = append(out.Hits, uicontract.SearchHit{Item: itemID(e.Key.Turn, e.Key.Item), Position: i, Shown: visible.Line(valid(text[from:]), 300)})
+	}
+	return out, nil
+}
+
+// plainText is what a search looks through.
+func plainText(e history.Entry) string {
+	var parts []string
+	for _, p := range e.Parts {
+		parts = append(parts, p.Text)
+	}
+	switch b := e.Item.Body.(type) {
+	case *codex.UserMessage:
+		parts = append(parts, userText(b))
+	case *codex.AgentMessage:
+		parts = append(parts, b.Text)
+	case *codex.Plan:
+		parts = append(parts, b.Text)
+	case *codex.Reasoning:
+		parts = append(parts, b.Summary...)
+	case *codex.CommandExecution:
+		parts = append(parts, b.Command)
+		if b.AggregatedOutput != nil {
+			parts = append(parts, *b.AggregatedOutput)
+		}
+	case *codex.FileChange:
+		for _, c := range b.Changes {
+			parts = append(parts, c.Path, c.Diff)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// stopped explains why nothing older is read, when that is not the beginning.
+func (w *Worker) stopped(stop history.Stop) *uicontract.Problem {
+	variant := map[history.Stop]string{history.Cycle: "cursor", history.TooMany: "cursor"}[stop]
+	if variant == "" {
+		return nil
+	}
+	problem := w.explain(fault.New(fault.RelaySync, fault.Variant(variant)))
+	return &problem
+}
