@@ -82,5 +82,5 @@ func mode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// proves A-CLI-02, A-CLI-03, A-CLI-04, A-CFG-02, A-CFG-03, A-CFG-04, A-CFG-05, A-CFG-06, ST-21, ST-23, ST-24
+// proves A-CLI-01, A-TX-01, A-CLI-02, A-CLI-03, A-CLI-04, A-CFG-02, A-CFG-03, A-CFG-04, A-CFG-05, A-CFG-06, ST-21, ST-23, ST-24
 func TestCommandLine(t *testing.T) { runScripts(t, "cli") }

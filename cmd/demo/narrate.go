@@ -72,11 +72,44 @@ func (n *narrator) model(r ollama.CallRecord) {
 	case agent.PhasePlanning, agent.PhaseReplanning:
 		n.plan(r)
 	case agent.PhaseExecution:
+		n.results(r.Prompt)
 		n.asked = append(n.asked, r.Response.ToolCalls...)
 		if len(r.Response.ToolCalls) == 0 && strings.TrimSpace(r.Response.Content) != "" {
 			n.line("model", "says: %s", visible.Line(r.Response.Content, 200))
 		}
 	}
+}
+
+// results shows the first lines of what the calls before this one gave the model.
+func (n *narrator) results(prompt []ollama.MessageRecord) {
+	var fresh []string
+	for i := len(prompt) - 1; i >= 0; i-- {
+		if prompt[i].Role == "tool" {
+			fresh = append(fresh, prompt[i].Content)
+		} else if prompt[i].Role == "assistant" {
+			break
+		}
+	}
+	for i := len(fresh) - 1; i >= 0; i-- {
+		_, text, _ := strings.Cut(fresh[i], "\n") // the first line is a header for the runtime
+		shown := 0
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); line != "" && shown < outputLines {
+				n.line("", "| %s", n.short(visible.Line(line, 150)))
+				shown++
+			}
+		}
+	}
+}
+
+// outputLines bounds what is shown of one result.
+const outputLines = 6
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (n *narrator) plan(r ollama.CallRecord) {
@@ -93,7 +126,7 @@ func (n *narrator) plan(r ollama.CallRecord) {
 	for _, t := range graph.Tasks() {
 		total += t.Estimate.Expected()
 	}
-	n.line(what, "%d tasks, about %.0f tokens; critical path %s with %d tokens", len(graph.Tasks()), total,
+	n.line(what, "%s, about %.0f tokens; critical path %s with %d tokens", count(len(graph.Tasks()), "task"), total,
 		strings.Join(graph.CriticalPath(), " → "), graph.CriticalPathTokens())
 	for _, t := range graph.Tasks() {
 		after := ""
@@ -137,7 +170,9 @@ func (n *narrator) event(e audit.Event) {
 	case audit.RecoveryStart:
 		n.line("recovery", "an earlier server died; undoing what it left")
 	case audit.RecoveryEnd:
-		n.line("recovery", "%d effects undone", len(e.Undone))
+		for _, u := range e.Undone {
+			n.line("recovery", "undone: %s %s, verified %t", u.Effect, n.short(u.Target), u.Verified)
+		}
 	case audit.TaskEnd:
 		n.line("end", "%s %s", e.FinalState, e.ErrorCode)
 	}

@@ -88,6 +88,9 @@ func (p play) perform(ctx context.Context, o options, program, goroot string) (s
 	}
 	err = s.serve(ctx, p, request.Replace(p.request))
 	s.run.Inside = l.stop()
+	if p.want.Network {
+		fmt.Printf("  listener  %s from inside the sandbox, %s from outside before\n", count(s.run.Inside, "connection"), count(s.run.Control, "connection"))
+	}
 	if fake != nil {
 		for _, f := range fake.Failures() {
 			err = errors.Join(err, fmt.Errorf("the scripted model was asked something unexpected: %s", f))

@@ -30,7 +30,7 @@ var lies = []play{
 	{
 		name: "denied-write", title: "Lie 4: a denied write outside, reported as done", script: "denied-write.yaml",
 		request: "Write into PRIVATE/house-style.txt that greetings end with a full stop.",
-		want:    evidence.Expectation{Status: "failed", Code: "policy.denied", Denied: true},
+		want:    evidence.Expectation{Status: "failed", Code: "agent.same_failure_limit", Denied: true, Replanned: true},
 	},
 	{
 		name: "plan-cut", title: "Lie 5: a plan that was cut by length", script: "plan-cut.yaml", request: fixRequest,

@@ -119,8 +119,6 @@ func (s *scene) apply() (string, error) {
 	return string(out), err
 }
 
-func (s *scene) remove() error { return os.RemoveAll(s.dir) }
-
 func write(path, text string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
 }

@@ -157,7 +157,7 @@ func TestOpenRefusesAFileThatOthersCanRead(t *testing.T) {
 // proves A-AUD-01, A-TX-04
 func TestATornLineNeverSwallowsTheNextOne(t *testing.T) {
 	dir := t.TempDir()
-	fsys := crashfs.New(fileop.OS(), 3, nil, crashfs.Torn()) // call 1 opens
+	fsys := crashfs.New(fileop.OS(), 3, nil, crashfs.Torn(nil)) // call 1 opens
 	w := openLog(t, fsys, dir)
 	if err := w.Write(Event{Event: TaskStart, TaskID: "first"}); err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func TestUpdateIsOldOrNewAtEveryCrashPoint(t *testing.T) {
 		if _, err := CreateTask(Open(fileop.OS(), dir), task, time.Unix(1, 0), nil); err != nil {
 			t.Fatal(err)
 		}
-		fsys := crashfs.New(fileop.OS(), k, nil, crashfs.Torn())
+		fsys := crashfs.New(fileop.OS(), k, nil, crashfs.Torn(nil))
 		entries, err := Open(fsys, dir).List()
 		if err != nil {
 			t.Fatal(err)

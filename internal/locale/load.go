@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"sekisho/internal/strictjson"
 )
@@ -16,7 +17,7 @@ import (
 // maxBytes bounds one language file.
 const maxBytes = 1 << 20
 
-var namePattern = regexp.MustCompile(`^[a-z]{2,3}(-[A-Za-z0-9]{1,8})*$`)
+var namePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]{2,3}(-[A-Za-z0-9]{1,8})*$`) })
 
 // ErrUnknown reports a language that the directory has no file for.
 var ErrUnknown = errors.New("no such language")
@@ -108,7 +109,7 @@ func Load(dir fs.FS, baseline Texts, name string) (c *Catalogue, names []string,
 }
 
 func loadOne(dir fs.FS, file, lang string, baseline Texts) (Texts, []FileError) {
-	if !namePattern.MatchString(lang) {
+	if !namePattern().MatchString(lang) {
 		return nil, []FileError{{file, "locale.file_name", nil}}
 	}
 	data, err := readRegular(dir, file)

@@ -1,6 +1,7 @@
 package statedir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -217,7 +218,7 @@ func removeAsOther() {
 	}
 	d, err := Open(fileop.OS(), os.Getenv("STATEDIR_ROOT"))
 	fail(err)
-	i, err := d.NewInstance(nil)
+	i, err := d.NewInstance(context.Background())
 	fail(err)
 	tree, err := i.MakeTree("temp", "task")
 	fail(err)

@@ -17,12 +17,12 @@ import (
 
 var (
 	wire    *os.File
-	wireErr = errors.New("standard output was not set apart: this process is not the server")
+	errWire = errors.New("standard output was not set apart: this process is not the server")
 )
 
 func init() {
 	if Serves(os.Args) {
-		wire, wireErr = setApart()
+		wire, errWire = setApart()
 	}
 }
 
@@ -39,7 +39,7 @@ func Serves(args []string) bool {
 
 // Take hands over the private descriptor of standard output. It is called once; the caller closes it.
 func Take() (*os.File, error) {
-	f, err := wire, wireErr
-	wire, wireErr = nil, errors.New("standard output was taken already")
+	f, err := wire, errWire
+	wire, errWire = nil, errors.New("standard output was taken already")
 	return f, err
 }

@@ -15,13 +15,12 @@ import (
 
 const role = "WIREOUT_ROLE"
 
-// early stands for a package whose initialization prints.
-var early = func() int {
+// This init stands for a package whose initialization prints.
+func init() {
 	if os.Getenv(role) != "" {
 		os.Stdout.WriteString("printed by a package\n")
 	}
-	return 0
-}()
+}
 
 // TestMain lets the test binary, started without arguments, be the server.
 func TestMain(m *testing.M) {

@@ -1,19 +1,19 @@
 package yamltree
 
 import (
-	"encoding/json"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"sekisho/internal/strictjson"
+	"sync"
+	"unicode"
 )
 
 var (
-	intForm   = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	floatForm = regexp.MustCompile(`^-?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+	intForm   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`) })
+	floatForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][-+]?[0-9]+)?$`) })
 )
 
 // Text returns a string. A number or a bare true is refused: quotes make it a text.
@@ -55,7 +55,8 @@ func (v Value) Int(def, lo, hi int64) int64 {
 		return def
 	}
 	accepted := intRange(lo, hi)
-	if v.node.Kind != Int || !intForm.MatchString(v.node.Text) {
+	// The parser takes a whole number of more than 64 bits for a Float.
+	if v.node.Kind != Int && v.node.Kind != Float || !intForm().MatchString(v.node.Text) {
 		v.wrongType(accepted)
 		return def
 	}
@@ -89,7 +90,7 @@ func (v Value) Float(def float64, in Range) float64 {
 		return def
 	}
 	accepted := in.text()
-	isNumber := v.node.Kind == Int && intForm.MatchString(v.node.Text) || v.node.Kind == Float && floatForm.MatchString(v.node.Text)
+	isNumber := (v.node.Kind == Int || v.node.Kind == Float) && floatForm().MatchString(v.node.Text)
 	if !isNumber {
 		v.wrongType(accepted)
 		return def
@@ -166,70 +167,9 @@ func (v Value) Free() []Named {
 	}
 	var out []Named
 	for _, e := range v.node.Entries {
-		out = append(out, Named{e.Key, v.child(e.Key)})
+		out = append(out, Named{e.Key, v.at(e.Key, &e)})
 	}
 	return out
-}
-
-// JSON returns the value as JSON: texts, decimal numbers, true and false, lists and maps. A number in another notation,
-// infinity or NaN is a problem.
-func (v Value) JSON() (json.RawMessage, bool) {
-	if !v.Present() {
-		return json.RawMessage("null"), true
-	}
-	raw, ok := v.node.json(nil)
-	if !ok {
-		v.wrongType(T("yaml.accepts.json"))
-		return nil, false
-	}
-	return raw, true
-}
-
-func (n *Node) json(b []byte) ([]byte, bool) {
-	ok := true
-	switch n.Kind {
-	case Null:
-		return append(b, "null"...), true
-	case Bool:
-		return append(b, n.Text...), n.Text == "true" || n.Text == "false"
-	case Int:
-		return append(b, n.Text...), intForm.MatchString(n.Text)
-	case Float:
-		f, err := strconv.ParseFloat(n.Text, 64)
-		if err != nil || !floatForm.MatchString(n.Text) {
-			return nil, false
-		}
-		return strconv.AppendFloat(b, f, 'g', -1, 64), true
-	case String:
-		quoted, err := strictjson.Marshal(n.Text)
-		return append(b, quoted...), err == nil
-	case List:
-		b = append(b, '[')
-		for i, item := range n.Items {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			if b, ok = item.json(b); !ok {
-				return nil, false
-			}
-		}
-		return append(b, ']'), true
-	}
-	b = append(b, '{')
-	for i, e := range n.Entries {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		quoted, err := strictjson.Marshal(e.Key)
-		if err != nil {
-			return nil, false
-		}
-		b = append(append(b, quoted...), ':')
-		if b, ok = e.Value.json(b); !ok {
-			return nil, false
-		}
-	}
-	return append(b, '}'), true
 }
 
 // Section is a map with a fixed set of keys.
@@ -268,15 +208,32 @@ func (s *Section) Done() {
 		if !slices.Contains(s.asked, e.Key) {
 			r := s.v.r
 			r.unknown = append(r.unknown, len(r.problems))
-			r.problems = append(r.problems, Problem{Pos: e.Pos, Path: Join(s.v.path, e.Key), Text: T("yaml.unknown_key"),
+			r.problems = append(r.problems, Problem{Pos: e.Pos, Path: Join(s.v.path, e.Key), Text: unknownKey(e.Key),
 				Accepted: T("yaml.accepts.keys", "values", strings.Join(s.asked, ", "))})
 		}
 	}
 }
 
-func (v Value) child(name string) Value {
+// unknownKey names characters beyond ASCII, because one that looks like a Latin letter cannot be seen.
+func unknownKey(key string) Text {
+	var foreign []string
+	for _, r := range key {
+		if r > unicode.MaxASCII {
+			foreign = append(foreign, fmt.Sprintf("U+%04X", r))
+		}
+	}
+	if foreign == nil {
+		return T("yaml.unknown_key")
+	}
+	return T("yaml.unknown_key_characters", "characters", strings.Join(slices.Compact(foreign), ", "))
+}
+
+func (v Value) child(name string) Value { return v.at(name, v.node.entry(name)) }
+
+// at is the value of an entry; nil is an absent one.
+func (v Value) at(name string, e *Entry) Value {
 	c := Value{r: v.r, pos: v.Pos(), path: Join(v.path, name)}
-	if e := v.node.entry(name); e != nil {
+	if e != nil {
 		c.pos = e.Pos
 		if e.Value.Kind != Null {
 			c.node = e.Value

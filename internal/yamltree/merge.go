@@ -17,9 +17,13 @@ func Merge(base, over *Node) *Node {
 		return over
 	}
 	out := &Node{Kind: Map, Pos: base.Pos, Entries: slices.Clone(base.Entries)}
+	index := make(map[string]int, len(base.Entries))
+	for i, e := range base.Entries {
+		index[e.Key] = i
+	}
 	for _, e := range over.Entries {
-		i := slices.IndexFunc(out.Entries, func(x Entry) bool { return x.Key == e.Key })
-		if i < 0 {
+		i, ok := index[e.Key]
+		if !ok {
 			out.Entries = append(out.Entries, e)
 			continue
 		}

@@ -28,7 +28,8 @@ type FS struct {
 	base fileop.FS
 	at   int
 	stop func(Op)
-	torn bool
+	// tears decides which stopping writes leave half of their bytes; nil means none.
+	tears func(Op) bool
 	// counts decides which calls count; nil means all.
 	counts func(Op) bool
 
@@ -43,8 +44,14 @@ var _ fileop.FS = (*FS)(nil)
 // Option changes an FS under construction.
 type Option func(*FS)
 
-// Torn lets a stopping write leave the first half of its bytes.
-func Torn() Option { return func(f *FS) { f.torn = true } }
+// Torn lets a stopping write leave the first half of its bytes, where tears is true for it; nil means for every write. It
+// must be false for a kernel's control file, which takes all or nothing: half a process id is another process.
+func Torn(tears func(Op) bool) Option {
+	if tears == nil {
+		tears = func(Op) bool { return true }
+	}
+	return func(f *FS) { f.tears = tears }
+}
 
 // Counting limits the count to the calls for which counts is true.
 func Counting(counts func(Op) bool) Option { return func(f *FS) { f.counts = counts } }
@@ -79,7 +86,7 @@ func (f *FS) Trace() []Op {
 	return append([]Op(nil), f.trace...)
 }
 
-// before counts one call; an error means that it must not be performed. half is true for the call that stops.
+// before counts one call; an error means that it must not be performed. With half, the caller performs half of it and stops.
 func (f *FS) before(op Op) (half bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,10 +102,13 @@ func (f *FS) before(op Op) (half bool, err error) {
 		return false, nil
 	}
 	f.stopped = true
-	if f.stop != nil && !(f.torn && op.Name == "write") {
+	if op.Name == "write" && f.tears != nil && f.tears(op) {
+		return true, ErrStopped
+	}
+	if f.stop != nil {
 		f.stop(op)
 	}
-	return true, ErrStopped
+	return false, ErrStopped
 }
 
 func below(dir *os.File, name string) string { return dir.Name() + "/" + name }
@@ -123,7 +133,7 @@ func (f *FS) OpenAppend(dir *os.File, name string, perm fs.FileMode) (*os.File, 
 func (f *FS) Write(file *os.File, p []byte) error {
 	op := Op{"write", file.Name()}
 	half, err := f.before(op)
-	if half && f.torn {
+	if half {
 		f.base.Write(file, p[:len(p)/2])
 		if f.stop != nil {
 			f.stop(op)

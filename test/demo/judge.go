@@ -136,6 +136,7 @@ func (j *judge) transcript() {
 		done, total, _ := strings.Cut(fields["completed_tasks"], "/")
 		j.check(done == total && total != "0", "completed_tasks is %q", fields["completed_tasks"])
 		j.check(fields["result"] != "", "a completed run tells no result")
+		j.check(!want.Denied || fields["last_error_code"] == "policy.denied", "the completed run hides that something was denied")
 	}
 	if want.Replanned {
 		j.check(fields["replans"] != "0" && fields["replans"] != "", "agent_status counts %q replans", fields["replans"])

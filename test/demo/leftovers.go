@@ -45,8 +45,8 @@ func (j *judge) leftovers() {
 		return nil
 	})
 	filepath.WalkDir(j.run.Workspace, func(path string, d fs.DirEntry, err error) error {
-		if err == nil {
-			j.check(!strings.HasSuffix(path, ".tmp") && !strings.Contains(path, "sekisho-"), "%s is left in the workspace", path)
+		if rel, _ := filepath.Rel(j.run.Workspace, path); err == nil {
+			j.check(!strings.HasSuffix(rel, ".tmp") && !strings.Contains(rel, "sekisho"), "%s is left in the workspace", rel)
 		}
 		return nil
 	})

@@ -27,7 +27,7 @@ func main() {
 		j := &judge{run: run}
 		j.examine()
 		if len(j.failures) == 0 {
-			fmt.Printf("ok   %-14s %d checks from outside: %s\n", run.Name, j.checks, j.summary())
+			fmt.Printf("ok   %-13s %s; %d checks\n", run.Name, j.summary(), j.checks)
 			passed++
 			continue
 		}
@@ -36,6 +36,9 @@ func main() {
 		for _, f := range j.failures {
 			fmt.Printf("     - %s\n", f)
 		}
+	}
+	if failed == 0 {
+		fmt.Println("     nothing left behind: no process, mount, control group, journal, temporary file or instance directory")
 	}
 	if len(os.Args) > 2 {
 		fmt.Printf("%d passed, %d failed\n", passed, failed)

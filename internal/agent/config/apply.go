@@ -122,7 +122,7 @@ func writeChanges(w io.Writer, l *Loaded, r *Resolved, changes []Change, first b
 		if len(r.Snapshot.Workspaces) > 0 {
 			b.WriteString(c.Text("apply.profile."+r.Snapshot.Profile, nil) + "\n")
 		}
-		if !first && changes[len(changes)-1].Key == fingerprintKey {
+		if len(changes) == 1 && changes[0].Key == fingerprintKey {
 			b.WriteString(c.Text("apply.fingerprint", nil) + "\n")
 		}
 		b.WriteString("\n")

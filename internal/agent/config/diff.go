@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"sekisho/internal/sandbox"
 )
@@ -48,6 +49,7 @@ func Diff(old, new Snapshot) []Change { return diffFacts(old.facts(), new.facts(
 func diffFirst(s Snapshot) []Change { return diffFacts(nil, s.facts()) }
 
 func diffFacts(before, after []fact) []Change {
+	before, after = numbered(before), numbered(after)
 	index := map[string]fact{}
 	for _, f := range before {
 		index[f.id] = f
@@ -73,6 +75,16 @@ func diffFacts(before, after []fact) []Change {
 	return changes
 }
 
+// numbered makes the ids of repeated statements differ, such as of a workspace that is listed twice.
+func numbered(fs []fact) []fact {
+	seen := map[string]int{}
+	for i, f := range fs {
+		seen[f.id]++
+		fs[i].id = fmt.Sprint(f.id, "\x00", seen[f.id])
+	}
+	return fs
+}
+
 // order keeps removed lines beside added ones of the same part.
 func order(key string) int {
 	for i, prefix := range []string{"schema_version", "sandbox.profile", "sandbox.workspaces", "sandbox.mounts", "sandbox.execution",
@@ -93,7 +105,7 @@ func (s Snapshot) facts() []fact {
 		fs = append(fs, w.facts("sandbox.workspaces", "")...)
 	}
 	for _, m := range s.Mounts {
-		fs = append(fs, m.facts("sandbox.mounts", " ("+m.Access+")")...)
+		fs = append(fs, m.facts("sandbox.mounts", m.Access+" ")...)
 	}
 	for _, e := range s.Entries {
 		fs = append(fs, e.facts()...)
@@ -111,10 +123,10 @@ func (s Snapshot) facts() []fact {
 	return append(fs, fact{id: "fingerprint", key: fingerprintKey, value: s.Fingerprint})
 }
 
-func (r Resolution) facts(key, suffix string) []fact {
-	id := key + "\x00" + r.Logical + "\x00" + suffix
+func (r Resolution) facts(key, access string) []fact {
+	id := key + "\x00" + r.Logical
 	return []fact{
-		{id: id, key: key, value: r.shown() + suffix},
+		{id: id, key: key, value: access + r.shown()},
 		{id: id + "\x00id", key: key + " (device:inode)", value: r.object(), detail: true},
 	}
 }
@@ -179,11 +191,11 @@ func inline(changes []Change) string {
 	return strings.Join(parts, "; ")
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
 
 // shellQuote quotes a word for a POSIX shell when it needs that.
 func shellQuote(s string) string {
-	if plainWord.MatchString(s) {
+	if plainWord().MatchString(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

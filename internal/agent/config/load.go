@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/locale"
@@ -32,6 +33,9 @@ func Locate(arg, executable, stateRoot string) (Places, error) {
 		arg = filepath.Join(filepath.Dir(executable), "config", "agent.yaml")
 	}
 	abs, err := filepath.Abs(arg)
+	if err == nil && !utf8.ValidString(abs) {
+		err = errNotUTF8 // the snapshot could not name it exactly
+	}
 	if err != nil {
 		return Places{}, fmt.Errorf("locating the configuration: %w", err)
 	}
@@ -57,25 +61,25 @@ type Loaded struct {
 type Problems struct {
 	Errors   []yamltree.Problem
 	Warnings []yamltree.Problem
+
+	config string // the base file
+	faults []error
 }
 
-// Err is nil without errors, else the coded error for all of them: configuration.feature_unavailable when that is all that
-// is wrong, configuration.invalid otherwise. Render tells the details.
+// Err is nil without errors, else one coded error for all of them: configuration.feature_unavailable when that is all that is
+// wrong, configuration.invalid otherwise. Write tells the details; the faults of Resolve are its cause.
 func (p Problems) Err() error {
 	if len(p.Errors) == 0 {
 		return nil
 	}
-	code := p.Errors[0].Code
+	first := p.Errors[0]
+	opts := []fault.Option{fault.Target(p.config), fault.Arg("count", len(p.Errors)), fault.Arg("key", first.Path), fault.Cause(errors.Join(p.faults...))}
 	for _, e := range p.Errors {
-		if e.Code != code {
-			code = ""
+		if e.Code != fault.FeatureUnavailable {
+			return fault.New(fault.ConfigurationInvalid, opts...)
 		}
 	}
-	if code == "" {
-		code = fault.ConfigurationInvalid
-	}
-	first := p.Errors[0]
-	return fault.New(code, fault.Target(first.Pos.File), fault.Arg("count", len(p.Errors)), fault.Arg("key", first.Path))
+	return fault.New(fault.FeatureUnavailable, opts...)
 }
 
 // Load reads and checks the configuration: the whole vocabulary of the specification's section 14, types, ranges, the
@@ -85,7 +89,7 @@ func Load(places Places) (*Loaded, Problems) {
 	tree, found := readTrees(l)
 	if len(found) > 0 {
 		yamltree.Sort(found)
-		return l, Problems{Errors: found}
+		return l, Problems{Errors: found, config: places.Config}
 	}
 	l.tree = tree
 	sum := sha256.Sum256(tree.Canonical())
@@ -94,7 +98,7 @@ func Load(places Places) (*Loaded, Problems) {
 	r := yamltree.NewReader(tree)
 	s := sections{places: places, c: &l.Config, texts: l}
 	s.read(r)
-	return l, Problems{Errors: r.Problems(), Warnings: r.Warnings()}
+	return l, Problems{Errors: r.Problems(), Warnings: r.Warnings(), config: places.Config}
 }
 
 func readTrees(l *Loaded) (*yamltree.Node, []yamltree.Problem) {

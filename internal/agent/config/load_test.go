@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sekisho/internal/fault"
-	"sekisho/internal/yamltree"
 )
 
 // proves A-CFG-01
@@ -139,7 +138,7 @@ planner:
 	}
 }
 
-// proves A-CFG-01, A-MCP-05, A-OLL-09
+// proves A-CFG-01, A-OLL-09
 func TestRefusedValues(t *testing.T) {
 	for _, tt := range []struct {
 		name, yaml string
@@ -238,166 +237,6 @@ DIR/conf/agent.yaml:6:94: warning: ollama.extra_options.seed: This is not sent f
 	}
 	if got, want := l.Config.Ollama.Endpoint, "http://gpu.example:8080/base"; got != want {
 		t.Errorf("endpoint %q, want %q", got, want)
-	}
-}
-
-// proves A-OLL-09
-func TestHeaderValueFile(t *testing.T) {
-	yaml := "schema_version: 2\nollama: {endpoint: ENDPOINT, header_value_file: key}\n"
-	for _, tt := range []struct {
-		name, endpoint string
-		mode           os.FileMode
-		want           string // locale key of the only error, or ""
-	}{
-		{"private over https", "https://gpu.example", 0o600, ""},
-		{"private over loopback", "http://127.0.0.1:1", 0o600, ""},
-		{"private over loopback name", "http://localhost:1", 0o400, ""},
-		{"private over IPv6 loopback", "'http://[::1]:1'", 0o600, ""},
-		{"plain http", "http://gpu.example", 0o600, "config.ollama.plain_http_header"},
-		{"readable by the group", "https://gpu.example", 0o640, "config.file.not_private"},
-		{"readable by others", "https://gpu.example", 0o604, "config.file.not_private"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			places := place(t, strings.Replace(yaml, "ENDPOINT", tt.endpoint, 1), "")
-			key := filepath.Join(filepath.Dir(places.Config), "key")
-			put(t, key, "Bearer x")
-			if err := os.Chmod(key, tt.mode); err != nil {
-				t.Fatal(err)
-			}
-			l, p := Load(places)
-			var got string
-			for _, e := range p.Errors {
-				got += e.Text.Key
-			}
-			if got != tt.want {
-				t.Errorf("got %q, want %q\n%s", got, tt.want, report(t, p, l.Locale, places))
-			}
-		})
-	}
-}
-
-// proves A-CFG-01
-func TestPromptFile(t *testing.T) {
-	for _, tt := range []struct {
-		name, content string
-		want          string
-	}{
-		{"good", "be kind", ""},
-		{"largest", strings.Repeat("a", maxPromptBytes), ""},
-		{"too large", strings.Repeat("a", maxPromptBytes+1), "config.file.too_large"},
-		{"not UTF-8", "a\xff", "config.file.not_utf8"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			places := place(t, "schema_version: 2\nagent: {user_system_prompt: p.md}\n", "")
-			put(t, filepath.Join(filepath.Dir(places.Config), "p.md"), tt.content)
-			l, p := Load(places)
-			got := ""
-			if len(p.Errors) > 0 {
-				got = p.Errors[0].Text.Key
-			}
-			if got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-			if tt.want == "" && l.Config.Agent.UserSystemPromptText != tt.content {
-				t.Error("the content was not read")
-			}
-		})
-	}
-	t.Run("default beside the executable", func(t *testing.T) {
-		places := place(t, "schema_version: 2\n", "")
-		put(t, filepath.Join(filepath.Dir(places.Executable), "prompts", "user-system.md"), "hello")
-		l, _ := Load(places)
-		if l.Config.Agent.UserSystemPromptText != "hello" {
-			t.Errorf("got %+v", l.Config.Agent)
-		}
-	})
-}
-
-// proves A-LOC-01, A-LOC-02, ST-21
-func TestLanguageFiles(t *testing.T) {
-	write := func(t *testing.T, files map[string]string, yaml string) (*Loaded, Problems, Places) {
-		places := place(t, yaml, "")
-		for name, content := range files {
-			put(t, filepath.Join(filepath.Dir(places.Executable), "config", "locales", name), content)
-		}
-		l, p := Load(places)
-		return l, p, places
-	}
-	t.Run("own language", func(t *testing.T) {
-		l, p, places := write(t, map[string]string{"de.json": `{"status.queued": "Wartet."}`}, "schema_version: 2\napplication: {language: de}\n")
-		if got := report(t, p, l.Locale, places); got != "" {
-			t.Fatal(got)
-		}
-		if got := l.Locale.Text("status.queued", nil); got != "Wartet." {
-			t.Errorf("own text: %q", got)
-		}
-		if got := l.Locale.Text("status.running", nil); got != CompiledIn("en").Text("status.running", nil) || got == "status.running" {
-			t.Errorf("missing text falls back to English: %q", got)
-		}
-	})
-	t.Run("every malformed file is fatal", func(t *testing.T) {
-		l, p, places := write(t, map[string]string{
-			"en.json": `{"show.state.none": "{commands}"}`, "ja.json": `{`, "de.json": `{"no.such.key": "x", "status.queued": null}`,
-			"fr.json": `{"no.such.key": "x", "show.state.differs": "{count}"}`, "README.json": `{}`, "notes.txt": "ignored",
-		}, "schema_version: 2\n")
-		got := report(t, p, l.Locale, places)
-		for _, want := range []string{
-			"DIR/bin/config/locales/README.json: error: The file's name must be a language name",
-			"DIR/bin/config/locales/de.json: error: The language file cannot be used:",
-			"DIR/bin/config/locales/en.json: error: The text show.state.none has the placeholders {commands}, but English has {command}.",
-			"DIR/bin/config/locales/fr.json: error: The text no.such.key is unknown",
-			"DIR/bin/config/locales/fr.json: error: The text show.state.differs has the placeholders {count}, but English has {command} {count}.",
-			"DIR/bin/config/locales/ja.json: error: The language file cannot be used:",
-		} {
-			if !strings.Contains(got, want) {
-				t.Errorf("missing %q in:\n%s", want, got)
-			}
-		}
-		if len(p.Errors) != 6 {
-			t.Errorf("%d errors, want 6:\n%s", len(p.Errors), got)
-		}
-		if code := fault.CodeOf(p.Err()); code != fault.ConfigurationInvalid {
-			t.Errorf("code %q", code)
-		}
-	})
-	t.Run("a configured directory must exist", func(t *testing.T) {
-		_, p, _ := write(t, nil, "schema_version: 2\nlocalization: {directory: nowhere}\n")
-		if len(p.Errors) != 1 || p.Errors[0].Text.Key != "config.file.missing" {
-			t.Errorf("%+v", p.Errors)
-		}
-	})
-	t.Run("problems speak the configured language", func(t *testing.T) {
-		l, p, places := write(t, nil, "schema_version: 2\napplication: {language: ja}\nplanner: {max_tasks: 0}\n")
-		want := "DIR/conf/agent.yaml:3:22: エラー: planner.max_tasks: 0 は範囲外です。\n    使える値: 1 から 2147483647 までの整数\n"
-		if diff := cmp.Diff(want, report(t, p, l.Locale, places)); diff != "" {
-			t.Error(diff)
-		}
-	})
-}
-
-// proves A-CFG-01
-func TestUnreadableFiles(t *testing.T) {
-	places := place(t, "schema_version: 2\n", "")
-	missing := places
-	missing.Config = filepath.Join(filepath.Dir(places.Config), "other.yaml")
-	l, p := Load(missing)
-	want := "DIR/conf/other.yaml: error: There is no file or directory DIR/conf/other.yaml.\n"
-	if diff := cmp.Diff(want, report(t, p, l.Locale, missing)); diff != "" {
-		t.Errorf("missing file:\n%s", diff)
-	}
-	overlay := filepath.Join(filepath.Dir(places.Config), OverlayName)
-	if err := os.Symlink("gone", overlay); err != nil {
-		t.Fatal(err)
-	}
-	if _, p := Load(places); p.Err() == nil {
-		t.Error("an overlay that cannot be read was ignored")
-	}
-	if err := os.Remove(overlay); err != nil {
-		t.Fatal(err)
-	}
-	put(t, places.Config, strings.Repeat("#", yamltree.MaxBytes+1))
-	if _, p := Load(places); len(p.Errors) != 1 || p.Errors[0].Text.Key != "config.file.too_large" {
-		t.Errorf("too large: %+v", p.Errors)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/policy"
 	"sekisho/internal/visible"
 )
 
@@ -146,8 +147,8 @@ func (v *view) resources() {
 
 func (v *view) baseline() {
 	var rows [][]string
-	for _, g := range v.now.Policy.Baseline {
-		rows = append(rows, []string{visible.Escape(g.Name), visible.Escape(g.Identifier), visible.Escape(g.Origin), visible.Escape(g.Condition)})
+	for _, g := range policy.Baseline(v.l.Config.Sandbox.Profile) {
+		rows = append(rows, []string{v.phrase(g.Name), visible.Escape(g.Identifier), visible.Escape(g.Origin), v.phrase(g.Condition)})
 	}
 	v.section("show.baseline", []string{"show.column.name", "show.column.identifier", "show.column.origin", "show.column.condition"}, rows)
 }
@@ -158,4 +159,18 @@ func (v *view) environment() {
 		{"HOME", v.text("show.home")},
 		{"sandbox.environment", v.text("show.nothing")},
 	})
+}
+
+// phrase translates a phrase of the policy, which speaks one language; without a text of its own it stays as it is.
+func (v *view) phrase(s string) string {
+	if key := phraseKey(s); v.c.Has(key) {
+		return v.c.Text(key, nil)
+	}
+	return visible.Escape(s)
+}
+
+// phraseKey is "baseline." with every run of other characters than lower-case letters and digits as one "_".
+func phraseKey(s string) string {
+	words := strings.FieldsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	return "baseline." + strings.Join(words, "_")
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"sekisho/internal/strictjson"
@@ -16,7 +17,7 @@ import (
 )
 
 // headerName is a field name of RFC 9110.
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+var headerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") })
 
 // reservedHeaders are set by the client itself; a configured value would break the request or its framing.
 var reservedHeaders = []string{"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding",
@@ -89,7 +90,7 @@ func loopback(host string) bool {
 func (s *sections) header(name, file yamltree.Value) {
 	c := &s.c.Ollama
 	c.HeaderName = name.Text("Authorization")
-	if !headerName.MatchString(c.HeaderName) || slices.Contains(reservedHeaders, strings.ToLower(c.HeaderName)) {
+	if !headerName().MatchString(c.HeaderName) || slices.Contains(reservedHeaders, strings.ToLower(c.HeaderName)) {
 		name.Fail(yamltree.T("config.ollama.header_name", "value", c.HeaderName), yamltree.Text{})
 	}
 	path := s.path(file).Abs

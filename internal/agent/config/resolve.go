@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"path/filepath"
+	"unicode/utf8"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
@@ -10,6 +11,9 @@ import (
 	"sekisho/internal/sandbox/resolve"
 	"sekisho/internal/yamltree"
 )
+
+// errNotUTF8 reports a path that a snapshot could not hold exactly.
+var errNotUTF8 = errors.New("the path is not UTF-8")
 
 // Resolved is a configuration as it is on this machine now.
 type Resolved struct {
@@ -25,6 +29,7 @@ type Resolved struct {
 type resolver struct {
 	l        *Loaded
 	problems []yamltree.Problem
+	faults   []error
 	// keys are the paths of the declarations that were resolved, by the policy's section, in the policy's order.
 	keys map[policy.Section][]string
 }
@@ -69,12 +74,13 @@ func Resolve(l *Loaded) (*Resolved, Problems) {
 	r.classes(s, compiled)
 	s.normalize()
 	yamltree.Sort(r.problems)
-	return out, Problems{Errors: r.problems}
+	return out, Problems{Errors: r.problems, config: l.Places.Config, faults: r.faults}
 }
 
 func (r *resolver) key(s policy.Section, key string) { r.keys[s] = append(r.keys[s], key) }
 
 func (r *resolver) fail(key string, f *fault.Error) {
+	r.faults = append(r.faults, f)
 	r.problems = append(r.problems, yamltree.Problem{Pos: r.l.tree.At(key), Path: key, Code: f.Code,
 		Text: yamltree.Text{Key: f.SentenceKey(), Args: f.Args}, Accepted: yamltree.Text{Key: f.RemedyKey(), Args: f.Args}})
 }
@@ -90,6 +96,9 @@ func (r *resolver) failErr(key, target string, err error) {
 
 func (r *resolver) directory(p Path) (Resolution, bool) {
 	root, err := resolve.Root(p.Abs)
+	if err == nil && !utf8.ValidString(root.Path) {
+		err = errNotUTF8
+	}
 	if err != nil {
 		r.failErr(p.Key, p.Abs, err)
 		return Resolution{}, false
@@ -107,6 +116,9 @@ func (r *resolver) entry(e Entry) (EntryResolution, bool) {
 		}
 	}
 	exe, err := resolve.Executable(e.Path.Abs)
+	if err == nil && !utf8.ValidString(exe.Path) {
+		err = errNotUTF8
+	}
 	if err != nil {
 		r.failErr(e.Path.Key, e.Path.Abs, err)
 		return out, false

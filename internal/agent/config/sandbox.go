@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
@@ -23,7 +24,7 @@ const CgroupAuto = "auto"
 // mountAccesses are the values of sandbox.mounts[].access (A-POL-01).
 var mountAccesses = []string{"read_only", "read_write", "read_write_delete"}
 
-var aliasPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
+var aliasPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`) })
 
 func (s *sections) sandbox(m *yamltree.Section) {
 	defer m.Done()
@@ -90,7 +91,7 @@ func (s *sections) entry(item yamltree.Value) {
 	if !alias.Required() {
 		return
 	}
-	if e.Alias = alias.Text(""); !aliasPattern.MatchString(e.Alias) {
+	if e.Alias = alias.Text(""); !aliasPattern().MatchString(e.Alias) {
 		if alias.Node().Kind == yamltree.String {
 			alias.Fail(yamltree.T("config.alias.form", "value", e.Alias), yamltree.T("config.accepts.alias"))
 		}

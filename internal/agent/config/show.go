@@ -72,7 +72,11 @@ func (v *view) text(key string, args ...any) string {
 func (v *view) section(heading string, columns []string, rows [][]string) {
 	v.b.WriteString("\n" + v.text(heading) + "\n")
 	if len(rows) == 0 {
-		v.b.WriteString("  " + v.text("show.nothing") + "\n")
+		nothing := "show.nothing"
+		if !v.valid {
+			nothing = "show.unknown"
+		}
+		v.b.WriteString("  " + v.text(nothing) + "\n")
 		return
 	}
 	if columns != nil {
@@ -96,21 +100,27 @@ func (v *view) head(readErr error) {
 	}
 	rows = append(rows, []string{v.text("show.profile"), v.l.Config.Sandbox.Profile}, []string{v.text("show.fingerprint"), v.l.Fingerprint},
 		[]string{v.text("show.state"), v.state(readErr)})
+	if v.valid && !corrupt(readErr) && (v.applied == nil || len(Diff(*v.applied, v.now.Snapshot)) > 0) {
+		rows = append(rows, []string{v.text("show.command"), visible.Escape(applyCommand(v.l.Places.Config))})
+	}
 	v.b.WriteString(table("", rows))
 }
 
+func corrupt(err error) bool {
+	return errors.Is(err, fault.New(fault.ConfigurationAbsent, fault.Variant("corrupt")))
+}
+
 func (v *view) state(readErr error) string {
-	command := applyCommand(v.l.Places.Config)
 	switch {
-	case errors.Is(readErr, fault.New(fault.ConfigurationAbsent, fault.Variant("corrupt"))):
+	case corrupt(readErr):
 		return v.text("show.state.corrupt", "path", fault.As(readErr).Target)
 	case !v.valid:
 		return v.text("show.state.invalid")
 	case v.applied == nil:
-		return v.text("show.state.none", "command", command)
+		return v.text("show.state.none")
 	}
 	if n := len(Diff(*v.applied, v.now.Snapshot)); n > 0 {
-		return v.text("show.state.differs", "count", n, "command", command)
+		return v.text("show.state.differs", "count", n)
 	}
 	return v.text("show.state.applied")
 }

@@ -134,7 +134,7 @@ func (r Resolution) wellFormed() error {
 
 func (e EntryResolution) wellFormed() error {
 	switch {
-	case !aliasPattern.MatchString(e.Alias):
+	case !aliasPattern().MatchString(e.Alias):
 		return fmt.Errorf("malformed alias %q", e.Alias)
 	case e.Class != sandbox.ClassEntry && e.Class != sandbox.ClassShell:
 		return fmt.Errorf("unknown class %q", e.Class)

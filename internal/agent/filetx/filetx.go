@@ -5,18 +5,20 @@
 // and one that a crash interrupted is undone, or found complete, by Recover. The caller resolved every Target and asked the
 // policy; everything here acts on those held objects.
 //
-// Undone after a crash: a file whose old bytes went to a task file, a rename, created directories (only while empty), a
-// removed directory. A file whose old bytes were only in memory keeps the complete new ones, or stays deleted.
+// Undone after a crash: a file whose old bytes went to a task file, a new file, a rename, created directories (only while
+// empty), a removed directory. A file whose old bytes were only in memory keeps the complete new ones, or stays deleted.
+// What is no longer the object of the record is left alone.
 package filetx
 
 import (
 	"context"
+	"fmt"
 	"os"
-	"sync"
 
 	"sekisho/internal/audit"
+	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
-	"sekisho/internal/sandbox/rootio"
+	"sekisho/internal/journal"
 )
 
 // Auditor receives file.write and file.delete events; *audit.Writer is one. An event that cannot be written undoes the
@@ -54,69 +56,63 @@ type Change struct {
 //
 // Errors of its methods are *fault.Error: tool.failed with a variant (patch_malformed, patch_no_match, patch_ambiguous,
 // hash_mismatch, not_found, is_directory, not_directory, target_exists, cross_volume, encoding, too_large, invalid_syntax,
-// access, swapped), tool.arguments_invalid variant directory_not_empty, agent.cancelled, or recovery.failed when the old
-// state could not be restored: the record is kept then, and the server must stop.
+// access, swapped) or without one (input/output errors), tool.arguments_invalid variant directory_not_empty,
+// agent.cancelled, or recovery.failed when the old state could not be restored: the record is kept then, every further call
+// fails the same way, and the server must stop.
 type Manager struct {
-	deps Deps
-
-	mu   sync.Mutex
+	deps  Deps
+	store *journal.Records[record]
+	// turn holds one token; who has it may use open.
+	turn chan struct{}
+	// open is the transaction that could not be undone, or nil.
 	open *transaction
 }
 
 // New returns a Manager.
-func New(deps Deps) *Manager { return &Manager{deps: deps} }
-
-// Overwrite gives the file exactly content, creating it if missing (its parent directory exists). Byte order mark,
-// encoding and line endings of an existing file are kept. expected is the SHA-256 the caller believes the file has, or "".
-func (m *Manager) Overwrite(ctx context.Context, s Scope, t *rootio.Target, content, expected string) (Change, error) {
-	return Change{}, nil
+func New(deps Deps) *Manager {
+	return &Manager{deps: deps, store: openStore(deps.FS, deps.Records), turn: make(chan struct{}, 1)}
 }
 
-// AtomicReplace is Overwrite for a file that must exist.
-func (m *Manager) AtomicReplace(ctx context.Context, s Scope, t *rootio.Target, content, expected string) (Change, error) {
-	return Change{}, nil
+// exclusively runs one call after the other, and none after one that could not be undone.
+func (m *Manager) exclusively(ctx context.Context, path string, call func() (Change, error)) (Change, error) {
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return Change{}, failed(path, ctx.Err())
+	}
+	if m.open != nil {
+		return Change{}, unrestored(m.open.entry.Path(), fmt.Errorf("an earlier change is not undone"))
+	}
+	if err := ctx.Err(); err != nil {
+		return Change{}, failed(path, err)
+	}
+	c, err := call()
+	if err != nil {
+		return Change{}, failed(path, err)
+	}
+	return c, nil
 }
 
-// Patch replaces the one place where old_text stands; patch is A-TOOL-10's JSON text.
-func (m *Manager) Patch(ctx context.Context, s Scope, t *rootio.Target, patch, expected string) (Change, error) {
-	return Change{}, nil
+// Rollback undoes the transaction that could not be undone, if there is one, and verifies the result (A-STOP-01). It waits
+// for a running call, whose context the caller has cancelled; that call undoes itself.
+func (m *Manager) Rollback(ctx context.Context) error {
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return fault.New(fault.RecoveryFailed, fault.Target(m.deps.Records.Name()), fault.Cause(ctx.Err()))
+	}
+	if m.open == nil {
+		return nil
+	}
+	finder := &locator{fsys: m.deps.FS}
+	defer finder.close()
+	tx := m.open
+	tx.find = finder.find
+	if _, err := tx.undo(); err != nil {
+		return unrestored(tx.entry.Path(), err)
+	}
+	m.open = nil
+	return nil
 }
-
-// Delete removes the file.
-func (m *Manager) Delete(ctx context.Context, s Scope, t *rootio.Target, expected string) (Change, error) {
-	return Change{}, nil
-}
-
-// Rename moves the file from to the missing name to (resolved with rootio.MayCreate).
-func (m *Manager) Rename(ctx context.Context, s Scope, from, to *rootio.Target, expected string) (Change, error) {
-	return Change{}, nil
-}
-
-// Mkdir makes the missing directories of t (resolved with rootio.MayCreateParents); an existing directory is no error.
-func (m *Manager) Mkdir(ctx context.Context, s Scope, t *rootio.Target) (Change, error) {
-	return Change{}, nil
-}
-
-// Rmdir removes the empty directory.
-func (m *Manager) Rmdir(ctx context.Context, s Scope, t *rootio.Target) (Change, error) {
-	return Change{}, nil
-}
-
-// Rollback undoes the open transaction, if one is left, and verifies the result (A-STOP-01). It waits for a running call,
-// whose context the caller has cancelled.
-func (m *Manager) Rollback(ctx context.Context) error { return nil }
-
-// Recovered is one transaction that Recover ended.
-type Recovered struct {
-	Task, Operation, Path string
-	// Outcome is "undone", "kept" (complete new bytes), "nothing" (no effect had happened) or "foreign" (another object is
-	// there by now, or its root is gone: left alone).
-	Outcome string
-}
-
-// Recover ends the transactions that an ended instance left in its records directory: call it before serving, with the
-// instance's directories and its lock. It verifies every result; an error means that something could not be restored, and
-// its record is kept.
-func Recover(ctx context.Context, deps Deps) ([]Recovered, error) { return nil, nil }
-
-type transaction struct{}

@@ -35,9 +35,9 @@ type assembly struct {
 }
 
 // assemble builds every room over the applied policy. Nothing of it acts before a request comes.
-func (s *session) assemble(instance *statedir.Instance, p sandbox.EffectivePolicy, backend sandbox.Backend, logs *logs) (a *assembly, err error) {
+func (s *session) assemble(instance *statedir.Instance, p sandbox.EffectivePolicy, backend sandbox.Backend, logs *logs) (_ *assembly, err error) {
 	c := s.loaded.Config
-	a = &assembly{log: logs.Logger}
+	a := &assembly{log: logs.Logger}
 	defer func() {
 		if err != nil {
 			a.close()

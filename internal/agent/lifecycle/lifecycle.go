@@ -20,6 +20,7 @@ import (
 	"sekisho/internal/fileop"
 	"sekisho/internal/locale"
 	"sekisho/internal/statedir"
+	"sekisho/internal/yamltree"
 )
 
 // Exit codes (A-CLI-04).
@@ -46,8 +47,9 @@ type Options struct {
 // session is one command's view of its configuration.
 type session struct {
 	Options
-	places config.Places
-	loaded *config.Loaded
+	places   config.Places
+	loaded   *config.Loaded
+	warnings []yamltree.Problem
 }
 
 // load finds and reads the configuration and prints its problems. False means that they are errors, or that there is no
@@ -64,7 +66,7 @@ func (o Options) load() (*session, bool) {
 		return nil, false
 	}
 	loaded, problems := config.Load(places)
-	s := &session{Options: o, places: places, loaded: loaded}
+	s := &session{Options: o, places: places, loaded: loaded, warnings: problems.Warnings}
 	return s, s.check(problems)
 }
 

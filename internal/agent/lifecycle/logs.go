@@ -34,8 +34,8 @@ type logs struct {
 }
 
 // openLogs opens every log of c, making the directory user-only if it is missing. Errors are state.unusable.
-func openLogs(fsys fileop.FS, c config.Logging, stderr io.Writer) (l *logs, err error) {
-	l = &logs{}
+func openLogs(fsys fileop.FS, c config.Logging, stderr io.Writer) (_ *logs, err error) {
+	l := &logs{}
 	if l.dir, err = statedir.OpenPrivate(fsys, c.Directory); err != nil {
 		return nil, err
 	}

@@ -41,6 +41,11 @@ func (r recovery) all(ctx context.Context, dir *statedir.Dir) error {
 	if err := found.Close(); err != nil {
 		return fault.New(fault.RecoveryFailed, fault.Target(dir.Path()), fault.Cause(err))
 	}
+	for _, i := range found.Instances {
+		if _, err := os.Lstat(i.Path()); err == nil {
+			r.logs.Warn("a recovered instance keeps files that no journal names", "path", i.Path())
+		}
+	}
 	return nil
 }
 
@@ -57,7 +62,7 @@ func (r recovery) one(ctx context.Context, i *statedir.Instance) error {
 		end.ErrorCode = string(fault.CodeOf(err))
 		return errors.Join(err, r.audit(end))
 	}
-	r.logs.Info("recovered an abandoned instance", "instance", i.ID(), "undone", len(undone))
+	r.logs.Info("recovered an abandoned instance", "abandoned", i.ID(), "undone", len(undone))
 	return r.audit(end)
 }
 

@@ -25,6 +25,9 @@ type ServeOptions struct {
 // Serve runs the server until its client is gone or ctx is cancelled (SIGTERM, SIGINT), then stops gracefully (A-CLI-01,
 // A-STOP-01). The exit code is 0 for both.
 func Serve(ctx context.Context, o ServeOptions) int {
+	stderr := newQueue(o.Stderr)
+	defer stderr.Close()
+	o.Stderr = stderr
 	s, ok := o.load()
 	if !ok {
 		return ExitFailure
@@ -60,6 +63,9 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 	defer func() { err = errors.Join(err, instance.Close()) }()
 	logs.Logger, logs.file = logs.With("instance", instance.ID()), logs.file.With("instance", instance.ID())
 	logs.Info("starting", "version", s.Version, "config", s.places.Config)
+	for _, w := range s.warnings {
+		logs.file.Warn(s.loaded.Locale.Text(w.Text.Key, w.Text.Args), "key", w.Path)
+	}
 
 	backend, backendErr := host.Open(host.Options{Program: s.Executable, Files: s.Files, Cgroup: s.loaded.Config.Sandbox.Resources.Cgroup})
 	if backendErr != nil {

@@ -14,6 +14,8 @@ type Client struct {
 	set  settings
 	http *http.Client
 	wait func(context.Context, time.Duration) error
+	// limit is MaxReplyBytes; tests lower it.
+	limit int64
 }
 
 // New checks cfg and returns a client; it does not connect. An error is configuration.invalid with the key as target.
@@ -22,7 +24,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, set: set, http: newHTTP(set.loopback), wait: cfg.Wait}
+	c := &Client{cfg: cfg, set: set, http: newHTTP(set.loopback), wait: cfg.Wait, limit: MaxReplyBytes}
 	if c.wait == nil {
 		c.wait = sleep
 	}

@@ -36,8 +36,8 @@ type CallRecord struct {
 type RequestRecord struct {
 	Endpoint  string          `json:"endpoint"`
 	Think     json.RawMessage `json:"think"`
-	KeepAlive json.RawMessage `json:"keep_alive,omitempty"`
-	Options   json.RawMessage `json:"options,omitempty"`
+	KeepAlive json.RawMessage `json:"keep_alive,omitzero"`
+	Options   json.RawMessage `json:"options,omitzero"`
 	Format    bool            `json:"format"`
 	Tools     []string        `json:"tools,omitempty"`
 }
@@ -63,10 +63,10 @@ type CallEntry struct {
 // AttemptRecord is one HTTP exchange of the call. Code is empty for the one that succeeded; ollama.model_output sets
 // the model's own failures apart from those of the network.
 type AttemptRecord struct {
-	Status int        `json:"status,omitempty"`
+	Status int        `json:"status,omitzero"`
 	Code   fault.Code `json:"code,omitempty"`
 	Cause  string     `json:"cause,omitempty"`
-	WaitMS int64      `json:"wait_ms,omitempty"` // before the next attempt
+	WaitMS int64      `json:"wait_ms,omitzero"` // before the next attempt
 }
 
 // ResponseRecord is the reply without reasoning.
@@ -75,6 +75,6 @@ type ResponseRecord struct {
 	ToolCalls  []CallEntry  `json:"tool_calls,omitempty"`
 	DoneReason string       `json:"done_reason"`
 	Usage      agent.Usage  `json:"usage"`
-	Dropped    bool         `json:"dropped,omitempty"`
+	Dropped    bool         `json:"dropped,omitzero"`
 	Warnings   []fault.Code `json:"warnings,omitempty"`
 }

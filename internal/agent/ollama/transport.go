@@ -60,7 +60,7 @@ func (c *Client) once(ctx context.Context, path string, body []byte, parse func(
 	defer resp.Body.Close()
 	limit := int64(maxErrorBody)
 	if resp.StatusCode == http.StatusOK {
-		limit = MaxReplyBytes
+		limit = c.limit
 		if enc := resp.Header.Get("Content-Encoding"); enc != "" && !resp.Uncompressed {
 			return resp.StatusCode, c.protocol(fmt.Errorf("the reply has the content encoding %q", short(enc)))
 		}

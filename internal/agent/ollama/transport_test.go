@@ -169,7 +169,8 @@ func gzipped(text string) []byte {
 
 // proves A-OLL-06, A-OLL-07
 func TestBodies(t *testing.T) {
-	blanks := strings.Repeat(" ", MaxReplyBytes+1)
+	const limit = 64 << 10
+	blanks := strings.Repeat(" ", limit)
 	zipped := gzipped(okReply)
 	bomb := gzipped(okReply + blanks)
 	for name, tc := range map[string]struct {
@@ -186,6 +187,7 @@ func TestBodies(t *testing.T) {
 			fmt.Fprint(w, "0123456789abcdef")
 		}, fault.OllamaProtocol, 1},
 		"unknown encoding": {func(w http.ResponseWriter) { w.Header().Set("Content-Encoding", "br"); fmt.Fprint(w, okReply) }, fault.OllamaProtocol, 1},
+		"at the limit":     {func(w http.ResponseWriter) { fmt.Fprint(w, okReply, blanks[len(okReply):]) }, "", 1},
 		"over the limit":   {func(w http.ResponseWriter) { fmt.Fprint(w, okReply, blanks) }, fault.OllamaProtocol, 1},
 		"half a body": {func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "100")
@@ -194,6 +196,10 @@ func TestBodies(t *testing.T) {
 	} {
 		var n atomic.Int32
 		c := live(t, func(w http.ResponseWriter, _ *http.Request) { n.Add(1); tc.write(w) }, nil)
+		if c.limit != MaxReplyBytes {
+			t.Fatalf("limit %d", c.limit)
+		}
+		c.limit = limit
 		_, err := c.Chat(t.Context(), ask("x"))
 		if fault.CodeOf(err) != tc.want || n.Load() != tc.attempts {
 			t.Errorf("%s: %v after %d attempts", name, err, n.Load())

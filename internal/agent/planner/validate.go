@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"sekisho/internal/agent"
@@ -19,7 +20,7 @@ func (e *InvalidError) Error() string { return strings.Join(e.Reasons, "; ") }
 // maxReasons bounds what one refusal tells: a model that got everything wrong does not need every instance.
 const maxReasons = 12
 
-var idPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]+$`) })
 
 // check returns every reason why tasks are no valid graph; none means valid.
 func check(tasks []Task, maxTasks int) []string {
@@ -64,7 +65,7 @@ func (c *checker) list() []string {
 }
 
 func (c *checker) task(t Task) {
-	if !idPattern.MatchString(t.ID) || len(t.ID) > MaxIDLength {
+	if !idPattern().MatchString(t.ID) || len(t.ID) > MaxIDLength {
 		c.add("the id %q must be 1 to %d letters, digits, '_', '-' or '.'", clip(t.ID), MaxIDLength)
 	}
 	name := clip(t.ID)

@@ -83,13 +83,13 @@ func (x *run) unusable(reply ollama.Response, err error) *fault.Error {
 		}
 		return fault.New(fault.AgentInternal, fault.Cause(err))
 	}
+	if reply.Truncated {
+		return x.deps.Model.Fault(fault.OllamaOutputTruncated)
+	}
 	for _, w := range reply.Warnings {
 		if w.Code == fault.OllamaContextTruncated {
 			return w
 		}
-	}
-	if reply.Truncated {
-		return x.deps.Model.Fault(fault.OllamaOutputTruncated)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"sekisho/internal/agent/planner"
 	"sekisho/internal/agent/session"
 	"sekisho/internal/agent/tool"
+	"sekisho/internal/audit"
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/strictjson"
@@ -25,14 +26,23 @@ func (x *run) calls(ctx context.Context, t planner.Task, l *ledger, calls []agen
 			return nil, nil, x.because(ctx, ctx.Err())
 		}
 		var r agent.ToolResult
+		var o *obstacle
+		var end *ending
 		if i >= maxCalls {
 			r = notExecuted(call, "an answer may hold at most 32 calls")
+			end = x.undispatched(t, call, audit.Deny, fault.ToolNotExecuted, "too_many_calls")
 		} else {
-			var o *obstacle
-			var end *ending
-			if r, o, end = x.call(ctx, t, l, call); o != nil || end != nil {
-				return nil, o, end
+			r, o, end = x.call(ctx, t, l, call)
+		}
+		if o != nil {
+			for _, rest := range calls[i+1:] {
+				if e := x.undispatched(t, rest, audit.Deny, fault.ToolNotExecuted, "after_refusal"); e != nil {
+					return nil, nil, e
+				}
 			}
+		}
+		if o != nil || end != nil {
+			return nil, o, end
 		}
 		messages = append(messages, agent.Message{
 			Role: "tool", Content: session.Cut(r.Content, max(2*x.deps.Config.NumCtx, minBudget)), ToolName: call.Name, ToolCallID: call.ID,
@@ -51,7 +61,7 @@ func (x *run) call(ctx context.Context, t planner.Task, l *ledger, call agent.To
 		if readOnly(call) {
 			earlier.CallID = call.ID
 			earlier.Content += "\n[This is the recorded result of the same call: nothing has changed since. Use it and go on.]"
-			return earlier, nil, nil
+			return earlier, nil, x.undispatched(t, call, audit.Allow, "", "recorded_result")
 		}
 	}
 	r := x.deps.Tools.Call(ctx, tool.Scope{
@@ -76,16 +86,23 @@ func (x *run) call(ctx context.Context, t planner.Task, l *ledger, call agent.To
 	switch r.ErrorCategory {
 	case fault.PolicyDeny: // terminal for this call (A-TOOL-09)
 		x.task.session.AddDenial(string(r.ErrorCode), r.TargetPath)
-		return r, &obstacle{fingerprintOf(call, r.ErrorCode), r}, nil
+		return r, &obstacle{fingerprintOf(call, r.ErrorCode), r, l.result.calls}, nil
 	case fault.ResourceLimit:
 		x.task.session.AddFailure(string(r.ErrorCode), program(call))
-		return r, &obstacle{fingerprintOf(call, r.ErrorCode), r}, nil
+		return r, &obstacle{fingerprintOf(call, r.ErrorCode), r, l.result.calls}, nil
 	case fault.RecoveryFailure, fault.Internal:
 		return r, nil, &ending{code: r.ErrorCode, text: r.UserText, recovery: r.ErrorCategory == fault.RecoveryFailure, err: fault.New(r.ErrorCode)}
 	}
 	x.task.session.AddFailure(string(r.ErrorCode), r.TargetPath)
 	l.fail(call, r)
 	return r, nil, x.counted(fingerprintOf(call, r.ErrorCode))
+}
+
+// undispatched writes the audit line of a call that never reached the dispatcher, which writes those of all others.
+func (x *run) undispatched(t planner.Task, call agent.ToolCall, decision string, code fault.Code, reason string) *ending {
+	return x.audit(audit.Event{
+		Event: audit.ToolCall, PlannerTask: t.ID, CallID: call.ID, Tool: call.Name, Source: call.Source, Decision: decision, ErrorCode: string(code), Reason: reason,
+	})
 }
 
 // keep collects what a verified planner task leaves to later ones: its successful calls in short, and changed files.

@@ -69,9 +69,9 @@ type repeatable struct {
 	result agent.ToolResult
 }
 
-// fail keeps a failure that a later success has to make up for: one of a tool that exists and was in scope.
+// fail keeps a failure that a later success has to make up for: one of a tool that exists, was in scope and does work.
 func (l *ledger) fail(call agent.ToolCall, r agent.ToolResult) {
-	if r.ErrorCode == fault.ToolUnknown || r.ErrorCode == fault.ToolOutOfScope {
+	if r.ErrorCode == fault.ToolUnknown || r.ErrorCode == fault.ToolOutOfScope || call.Name == agent.ToolTaskUpdate {
 		return
 	}
 	f := failedCall{tool: call.Name, fingerprint: fingerprintOf(call, r.ErrorCode)}

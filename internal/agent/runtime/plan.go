@@ -19,6 +19,7 @@ const (
 	maxReplans   = 3
 	maxEcho      = 8 << 10
 	maxObstacle  = 2 << 10
+	maxDone      = 300
 	planTries    = 2 // the plan and one correction (A-PLAN-04)
 	cutByLength  = "the answer was cut off because it was too long: make the plan shorter"
 	emptyAnswer  = "the answer was empty"
@@ -43,10 +44,28 @@ func (x *run) plan(ctx context.Context) *ending {
 type obstacle struct {
 	fingerprint fingerprint
 	result      agent.ToolResult
+	done        []string // successful calls of the interrupted planner task, in short
 }
 
 func (o *obstacle) ending() *ending {
 	return &ending{code: o.result.ErrorCode, text: o.result.UserText, err: errors.New(session.Cut(o.result.Content, maxObstacle))}
+}
+
+// reason is what the planning model is told about o. Calls that had succeeded are named, so that the new plan does not
+// repeat their effects.
+func (o *obstacle) reason() string {
+	text := "A call of " + o.result.Name + " was refused and will be refused again. Its result:\n"
+	if o.result.ErrorCategory == fault.ResourceLimit {
+		text = "A call of " + o.result.Name + " exceeded a limit and would exceed it again. Its result:\n"
+	}
+	text += session.Cut(o.result.Content, maxObstacle)
+	if len(o.done) > 0 {
+		text += "\nCalls of the interrupted task that had succeeded before:"
+		for _, call := range o.done {
+			text += "\n- " + session.Cut(call, maxDone)
+		}
+	}
+	return text
 }
 
 // replan answers an obstacle: running → planning → running, at most three times. The same refusal again, an unchanged plan
@@ -63,8 +82,7 @@ func (x *run) replan(ctx context.Context, o *obstacle) *ending {
 	for _, t := range x.graph.Tasks() {
 		tasks = append(tasks, session.Show(t))
 	}
-	reason := "A call of " + o.result.Name + " was refused and will be refused again. Its result:\n" + session.Cut(o.result.Content, maxObstacle)
-	next, end := x.structured(ctx, agent.PhaseReplanning, prompt.ReplanContract(x.deps.Config.MaxTasks, tasks, reason), x.graph.Replan)
+	next, end := x.structured(ctx, agent.PhaseReplanning, prompt.ReplanContract(x.deps.Config.MaxTasks, tasks, o.reason()), x.graph.Replan)
 	switch {
 	case end != nil:
 		return end
@@ -73,6 +91,7 @@ func (x *run) replan(ctx context.Context, o *obstacle) *ending {
 	}
 	x.graph = next
 	x.task.session.SetGraph(next.Tasks())
+	x.task.worked = o.ending() // read by finish, which this goroutine reaches only later
 	x.enter(agent.Running)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"sekisho/internal/agent"
 )
@@ -36,13 +37,15 @@ func (x *run) notice(r agent.ToolResult) {
 }
 
 // toolNames finds internal tool names that stand as words of their own. dir is left out: it is a word of the language.
-var toolNames = regexp.MustCompile(`(^|[\s,;:("'` + "`" + `])(file_search|file_read|file_edit|process_run|task_update)($|[\s,;:.)"'` + "`" + `])`)
+var toolNames = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[\s,;:("'` + "`" + `])(file_search|file_read|file_edit|process_run|task_update)($|[\s,;:.)"'` + "`" + `])`)
+})
 
 // userText takes internal tool names out of a text that the model wrote for the user (A-MCP-03): models mention them
 // although they are told not to. A name that the request itself uses is the user's own word and stays.
 func (r *Runtime) userText(t *task, text string) string {
-	return toolNames.ReplaceAllStringFunc(text, func(match string) string {
-		m := toolNames.FindStringSubmatch(match)
+	return toolNames().ReplaceAllStringFunc(text, func(match string) string {
+		m := toolNames().FindStringSubmatch(match)
 		if strings.Contains(t.request.Text, m[2]) {
 			return match
 		}

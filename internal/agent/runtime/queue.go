@@ -50,7 +50,11 @@ func (r *Runtime) Status(taskID, sessionID string) (agent.TaskStatus, error) {
 		return agent.TaskStatus{}, err
 	}
 	st := t.status
-	st.Message = r.deps.Texts.Text("message.status."+string(st.Status), nil)
+	key := "message.status." + string(st.Status)
+	if st.Status == agent.Completed && st.LastErrorCode != "" {
+		key = "message.status.completed_otherwise"
+	}
+	st.Message = r.deps.Texts.Text(key, nil)
 	return st, nil
 }
 

@@ -68,7 +68,6 @@ type Config struct {
 	MaxTasks         int           // planner.max_tasks
 	SessionTTL       time.Duration // mcp.tasks.time_to_live_hours
 	NumCtx           int           // ollama.options.num_ctx, or 0 when unset
-	SummaryRatio     float64       // limits.context_summary_ratio; 0 means never before an overflow
 	NumPredict       int           // ollama.options.num_predict, or 0 when unset
 }
 

@@ -45,7 +45,6 @@ func (x *run) step(ctx context.Context, t planner.Task) (*obstacle, *ending) {
 				return o, end
 			}
 			exchange.AddCalls(reply.Message, results)
-			x.relieve(w, reply)
 			continue
 		}
 		observation, f := x.judge(t, l, reply)
@@ -56,7 +55,6 @@ func (x *run) step(ctx context.Context, t planner.Task) (*obstacle, *ending) {
 			return nil, end
 		}
 		exchange.AddText(reply.Message, observation)
-		x.relieve(w, reply)
 	}
 }
 
@@ -94,14 +92,6 @@ func (x *run) toolList() string {
 		names = append(names, t.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// relieve summarizes when the latest call, not a sum, filled more of the window than the configured ratio (A-SES-04).
-func (x *run) relieve(w session.Work, reply ollama.Response) {
-	ratio, window := x.deps.Config.SummaryRatio, float64(x.deps.Config.NumCtx)
-	if ratio > 0 && window > 0 && float64(reply.Usage.Input) > ratio*window {
-		x.task.session.Summarize(w)
-	}
 }
 
 // counted adds one occurrence of a failure and ends the agent task at the limit.

@@ -31,6 +31,9 @@ type task struct {
 	done    chan struct{} // closed when terminal
 
 	status agent.TaskStatus // guarded by Runtime.mu; Message is made when it is asked for
+	// worked is a refusal or limit that a new plan went around. A completed task keeps showing it: the model's answer may
+	// pass over it, and no code can tell whether that matters to the user.
+	worked *ending
 }
 
 // moves are the state changes of A-RUN-01; a terminal state has none.
@@ -76,6 +79,9 @@ func (r *Runtime) finish(t *task, to agent.Status, end *ending, result string) {
 	t.move(to)
 	t.status.CurrentTask = ""
 	t.status.LastErrorCode, t.status.LastError = "", ""
+	if end == nil && to == agent.Completed {
+		end = t.worked
+	}
 	if end != nil {
 		t.status.LastErrorCode, t.status.LastError = end.code, end.text
 	}

@@ -39,7 +39,7 @@ func (s *Session) Context(w Work) []agent.Message {
 // Summarize folds old conversation and results into the deterministic summary and shortens the running exchange (A-SES-07).
 // It reports whether the context got smaller; if not, sending it again would be the same mistake.
 //
-// The summary is made by code from retained facts. Summaries written by a model are a later matter (A-SES-04).
+// The summary is made by code from retained facts; no model has a say in what is kept.
 func (s *Session) Summarize(w Work) bool {
 	before := Size(s.Context(w))
 	s.fold()

@@ -9,7 +9,7 @@ import (
 	"sekisho/internal/visible"
 )
 
-// facts is what a summary must not lose, kept by code and not by a model (A-SES-04): what the user asked for, changed
+// facts is what a summary must not lose, kept by code and not by a model: what the user asked for, changed
 // files, failure causes with their counts, denials.
 type facts struct {
 	requests []string

@@ -3,7 +3,6 @@ package session
 import (
 	"time"
 
-	"sekisho/internal/agent"
 	"sekisho/internal/agent/planner"
 )
 
@@ -23,8 +22,6 @@ type Session struct {
 	summary           string
 	// graph is the TaskGraph of the latest agent task, for the summary.
 	graph []planner.Task
-	// maintenance is the account of summarising calls (A-PLAN-07).
-	maintenance agent.Usage
 }
 
 // ID is the session's id.
@@ -49,6 +46,7 @@ const (
 	maxTurns   = 50
 	maxResults = 100
 	maxFacts   = 100
+	maxTurn    = 64 << 10 // bytes of a request or an answer
 )
 
 // AddResult keeps the verified result of a completed planner task. Results of calls that were out of scope or failed are
@@ -60,6 +58,7 @@ func (s *Session) AddResult(r Result) {
 
 // AddTurn closes an agent task: its request and its answer, or what it ended with, become conversation.
 func (s *Session) AddTurn(request, answer string) {
+	request, answer = Cut(request, maxTurn), Cut(answer, maxTurn)
 	s.turns = keep(append(s.turns, turn{request, answer}), maxTurns)
 	s.facts.request(request)
 }
@@ -72,12 +71,6 @@ func (s *Session) AddFailure(code, target string) { s.facts.failure(code, target
 
 // AddDenial keeps a security denial, for the retained facts.
 func (s *Session) AddDenial(code, target string) { s.facts.denial(code, target) }
-
-// AddMaintenance counts the tokens of a summarising call to the session's own account.
-func (s *Session) AddMaintenance(u agent.Usage) { s.maintenance = s.maintenance.Add(u) }
-
-// Maintenance is the session-maintenance account (A-PLAN-07).
-func (s *Session) Maintenance() agent.Usage { return s.maintenance }
 
 // keep drops the oldest elements beyond n.
 func keep[T any](list []T, n int) []T {

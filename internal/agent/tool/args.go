@@ -23,7 +23,6 @@ type values map[string]any // string, int64, bool or []string
 func (v values) text(name string) string    { s, _ := v[name].(string); return s }
 func (v values) integer(name string) int64  { n, _ := v[name].(int64); return n }
 func (v values) texts(name string) []string { l, _ := v[name].([]string); return l }
-func (v values) has(name string) bool       { _, ok := v[name]; return ok }
 
 // optional is the text, or nil when it is absent.
 func (v values) optional(name string) *string {

@@ -28,6 +28,10 @@ var toolNames = []string{
 var budgetClasses = []string{"1K", "2K", "4K", "8K", "16K", "32K", "64K", "128K"}
 
 // catalogue is the whole table of tools, in the order of the specification's section 5.
+//
+// To add a tool: its name in package agent; its row here; its typed arguments and rules in rules.go; a preparer that
+// resolves and judges, in preparers, and a case in sideEffect if it has one; a sentence tool.<name>.<outcome> per success in
+// both locale files; its uses in attack_linux_test.go; then go test ./internal/agent/tool -update.
 var catalogue = []schema{
 	{
 		name: agent.ToolFileSearch,

@@ -93,10 +93,11 @@ func TestDir(t *testing.T) {
 	w.link("b.txt", "app/sub/l")
 	w.fifo("app/sub/pipe")
 	w.write("app/sub/new\nline", "")
+	w.write("app/sub/\xffbad", "")
 	w.open()
 	r := w.call("dir", arg{"path": "sub", "operation": "list"})
 	h, body := split(t, r)
-	if want := "dir - a/\nfile 5 b.txt\nlink - l\nfile 0 new\\nline\nspecial - pipe"; body != want || h["entries"] != 5.0 || h["complete"] != true || r.SideEffect {
+	if want := "dir - a/\nfile 5 b.txt\nlink - l\nfile 0 new\\nline\nspecial - pipe\nfile 0 \\xffbad"; body != want || h["entries"] != 6.0 || h["complete"] != true || r.SideEffect {
 		t.Errorf("got %v %q, want %q", h, body, want)
 	}
 	r = w.call("dir", arg{"path": "one/two", "operation": "mkdir"})

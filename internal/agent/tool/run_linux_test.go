@@ -30,6 +30,7 @@ func TestRunStartsWhatWasJudged(t *testing.T) {
 	w.write("app/bin/tool", "\x7fELF artifact")
 	w.mode("app/bin/tool")
 	w.write("rt/lib/helper", "\x7fELF component")
+	w.mode("rt/lib/helper")
 	w.link(w.ws+"/bin/tool", "app/alias-link")
 	w.open()
 	entry := w.policy.Entries[0]
@@ -229,5 +230,17 @@ func TestRunBoundsOutput(t *testing.T) {
 	if len(body) > 2*streamBytes || h["truncated"] != true || !strings.HasPrefix(body, "stdout (10485777 bytes):\nfirst\n") || !strings.Contains(body, "bytes left out") ||
 		!strings.Contains(body, `last\x1b]0;t\x07`+"\nstderr (0 bytes):\n") {
 		t.Errorf("%d bytes, header %v, %.60q … %q", len(body), h, body, body[len(body)-80:])
+	}
+}
+
+// A program whose end cannot be recorded is the last thing that happens.
+//
+// proves A-AUD-01
+func TestRunEndMustBeAudited(t *testing.T) {
+	w := newWorld(t).open()
+	w.audit.failAt = 3
+	r := w.call("process_run", arg{"executable": "go", "args": []string{}, "cwd": "."})
+	if len(w.job.started) != 1 || r.OK || r.SideEffect || r.Fatal == nil || r.ErrorCode != fault.StateUnusable {
+		t.Errorf("got %+v", r)
 	}
 }

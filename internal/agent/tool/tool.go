@@ -13,6 +13,8 @@ package tool
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	"sekisho/internal/agent"
 	"sekisho/internal/audit"
@@ -111,14 +113,18 @@ func New(deps Deps) *Dispatcher {
 	return &Dispatcher{deps: deps}
 }
 
-// Catalogue describes the six tools as they are sent to the model, always in the same order.
-func (d *Dispatcher) Catalogue() []agent.ToolSpec {
-	specs := make([]agent.ToolSpec, 0, len(catalogue))
+// Catalogue describes the six tools as they are sent to the model, always in the same order. The caller does not change
+// their parameters.
+func (d *Dispatcher) Catalogue() []agent.ToolSpec { return slices.Clone(specs()) }
+
+// specs are made once, not for every model call: they depend on nothing.
+var specs = sync.OnceValue(func() []agent.ToolSpec {
+	all := make([]agent.ToolSpec, 0, len(catalogue))
 	for _, s := range catalogue {
-		specs = append(specs, s.spec())
+		all = append(all, s.spec())
 	}
-	return specs
-}
+	return all
+})
 
 // Validate reports whether call names a known tool and has arguments of its schema: nil, or a *fault.Error with
 // tool.unknown or tool.arguments_invalid that names the field. It looks at nothing but the call.

@@ -187,7 +187,7 @@ func newServer(t *testing.T, k, failAt int) *server {
 
 // run begins the next process on the same state.
 func (s *server) run(k, failAt int) {
-	s.fsys = crashfs.New(fileop.OS(), k, func(crashfs.Op) { s.world.tree = false }, crashfs.Torn())
+	s.fsys = crashfs.New(fileop.OS(), k, func(crashfs.Op) { s.world.tree = false }, crashfs.Torn(nil))
 	s.swap.FS = s.fsys
 	s.backend = &fakeBackend{t: s.t, world: s.world, fsys: s.fsys, dir: s.journals, failAt: failAt}
 }

@@ -10,6 +10,6 @@ func Open(o Options) (sandbox.Backend, error) {
 	return linux.New(linux.Options{Program: o.Program, Files: o.Files, Cgroup: o.Cgroup})
 }
 
-// Child is the first thing main asks. True means that this process was the first process of a sandbox and has finished:
-// main returns at once and runs nothing else.
+// Child is the first thing main asks. True means that this process was started inside a sandbox and has finished: main
+// returns at once and runs nothing else. The first process of a sandbox ends before main: importing this package is enough.
 func Child() bool { return linux.Child() }

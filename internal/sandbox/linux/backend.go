@@ -1,3 +1,5 @@
+//go:build linux
+
 package linux
 
 import (
@@ -34,6 +36,8 @@ type Backend struct {
 	id       identity
 	mappings *mounts.Mappings
 	steps    *cgroup.Steps
+	// smallest is the program that preflight runs where it exists.
+	smallest string
 	// facts tells what this machine can do.
 	facts func() probe.Facts
 	// filter assembles the system call filter, once: it is the same for every policy of this machine.
@@ -51,13 +55,13 @@ func New(o Options) (*Backend, error) {
 		o.Cgroup = "auto"
 	}
 	id := whoami()
-	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup, id: id, steps: cgroup.NewSteps(o.Files),
+	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup, smallest: "/usr/bin/true", id: id, steps: cgroup.NewSteps(o.Files),
 		facts:    sync.OnceValue(func() probe.Facts { return facts(id) }),
 		filter:   sync.OnceValues(func() (*filter.Program, error) { return filter.Build(filter.Spec{}) }),
 		mappings: &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil
 }
 
-// Child reports whether this process was the first process of a sandbox and has finished.
+// Child reports whether this process was started by preflight and has finished. PID 1 of a sandbox never gets to ask.
 func Child() bool { return initproc.Child() }
 
 // Plan lists the cgroup directories of the task, the only effect here that outlives this process.
@@ -90,11 +94,8 @@ func (b *Backend) Open(ctx context.Context, p sandbox.EffectivePolicy, applied [
 	if err := available(&p); err != nil {
 		return nil, err
 	}
-	driver, err := cgroup.Select(p.Resources.Cgroup, b.files)
-	if err != nil {
-		return nil, err
-	}
-	j := &job{backend: b, policy: p, driver: driver, applied: applied}
+	j := &job{backend: b, policy: p, group: func() (cgroup.Group, error) { return b.steps.Group(applied) }}
+	var err error
 	if j.plan, err = b.planOf(&j.policy); err != nil {
 		return nil, err
 	}

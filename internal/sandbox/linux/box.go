@@ -1,3 +1,5 @@
+//go:build linux
+
 package linux
 
 import (
@@ -6,13 +8,10 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"syscall"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox/linux/cgroup"
 	"sekisho/internal/sandbox/linux/filter"
-	"sekisho/internal/sandbox/linux/initproc"
-	"sekisho/internal/sandbox/linux/mounts"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
@@ -27,6 +26,7 @@ type box struct {
 	exceeded chan struct{} // receives once when a fork was refused
 
 	quit  chan struct{}      // closed by destroy
+	once  sync.Once          // closes quit
 	stop  context.CancelFunc // ends the fork server
 	owned sync.WaitGroup     // every goroutine of this box
 }
@@ -35,133 +35,6 @@ type box struct {
 type reply struct {
 	wire.Reply
 	files []*os.File
-}
-
-// plan is everything that boxes of one policy have in common.
-type plan struct {
-	view    *view
-	program *filter.Program
-	// memoryMB and processes are the limits; 0 in a throw-away sandbox.
-	memoryMB, processes int
-}
-
-// start builds a box. On error nothing of it is left.
-func (b *Backend) start(ctx context.Context, p *plan, group cgroup.Group) (_ *box, err error) {
-	conn, child, err := wire.Pair()
-	if err != nil {
-		return nil, err
-	}
-	proc, err := b.fork(child)
-	child.Close()
-	if err != nil {
-		conn.Close()
-		return nil, err
-	}
-	x := &box{proc: proc, conn: conn, group: group, replies: make(chan reply), gone: make(chan struct{}),
-		exceeded: make(chan struct{}, 1), quit: make(chan struct{})}
-	x.owned.Go(x.wait)
-	x.owned.Go(x.read)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, x.destroy(context.WithoutCancel(ctx)))
-		}
-	}()
-	if group != nil {
-		if err := group.SetLimits(p.memoryMB, p.processes); err != nil {
-			return nil, err
-		}
-		if err := group.Add(proc.Pid); err != nil {
-			return nil, err
-		}
-	}
-	if err := b.setup(x, p); err != nil {
-		return nil, err
-	}
-	r, err := x.next(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if r.Failed != nil {
-		return nil, r.Failed
-	}
-	if !r.Ready || len(r.files) != 1 {
-		wire.CloseAll(r.files)
-		return nil, errors.New("PID 1 gave an unexpected answer to its setup")
-	}
-	x.serve(r.files[0], p.processes)
-	return x, nil
-}
-
-// fork starts PID 1 in its namespaces.
-func (b *Backend) fork(child *os.File) (*os.Process, error) {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer null.Close()
-	proc, err := os.StartProcess(b.program, []string{initproc.Marker}, &os.ProcAttr{
-		Dir: "/", Env: initproc.Environment(), Files: []*os.File{null, null, null, child}, Sys: b.id.attributes(),
-	})
-	if err != nil {
-		return nil, failed(wire.StageClone, b.program, err)
-	}
-	return proc, nil
-}
-
-// setup sends everything PID 1 builds. When the server is root the mounts are made here, where an id mapping may be set.
-func (b *Backend) setup(x *box, p *plan) error {
-	setup := &wire.Setup{Layout: p.view.layout, Rules: p.view.rules, Filter: p.program.Bytes(), UID: b.id.in, GID: b.id.inG, Hostname: hostName}
-	if b.id.root {
-		layout, copies, err := b.copies(p.view)
-		defer wire.CloseAll(copies)
-		if err != nil {
-			return err
-		}
-		setup.Layout = layout
-		for len(copies) > 0 {
-			n := min(len(copies), wire.MaxFiles)
-			if err := x.conn.Send(wire.Request{Files: true}, copies[:n]...); err != nil {
-				return fmt.Errorf("handing over mounts: %w", err)
-			}
-			wire.CloseAll(copies[:n])
-			copies = copies[n:]
-		}
-	}
-	if err := x.conn.Send(wire.Request{Setup: setup}); err != nil {
-		return fmt.Errorf("sending the setup: %w", err)
-	}
-	return nil
-}
-
-// copies makes the detached mounts of a view and a layout that counts them.
-func (b *Backend) copies(v *view) (layout wire.Layout, copies []*os.File, err error) {
-	layout = v.layout
-	layout.Binds = append([]wire.Bind(nil), v.layout.Binds...)
-	for i := range layout.Binds {
-		bind := &layout.Binds[i]
-		if bind.Source == "" {
-			continue
-		}
-		source, err := mounts.OpenSource(bind.Source, bind.ID, bind.File)
-		if err != nil {
-			return layout, copies, err
-		}
-		var mapping *os.File
-		if v.mapped[i] {
-			mapping, err = b.mappings.For(source)
-		}
-		var f *os.File
-		if err == nil {
-			f, err = mounts.Clone(source, bind.Attr, mapping)
-		}
-		source.Close()
-		if err != nil {
-			return layout, copies, err
-		}
-		bind.FD = len(copies)
-		copies = append(copies, f)
-	}
-	return layout, copies, nil
 }
 
 // serve answers the forks of the spawner and its descendants until the box is destroyed.
@@ -231,7 +104,8 @@ func (x *box) next(ctx context.Context) (reply, error) {
 // errGone reports that PID 1 ended by itself.
 var errGone = fault.New(fault.SandboxLost)
 
-// destroy kills the tree and returns when all of it is proven dead: PID 1 was reaped, and the cgroup is empty.
+// destroy kills the tree and returns when all of it is proven dead: PID 1 was reaped, and the cgroup is empty. After an
+// error it may be called again.
 func (x *box) destroy(ctx context.Context) error {
 	killed := x.proc.Kill()
 	if errors.Is(killed, os.ErrProcessDone) {
@@ -245,8 +119,7 @@ func (x *box) destroy(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for PID 1 of the sandbox: %w", ctx.Err())
 	}
-	close(x.quit)
-	x.conn.Close()
+	x.once.Do(func() { close(x.quit); x.conn.Close() })
 	if x.stop != nil {
 		x.stop()
 	}
@@ -256,17 +129,7 @@ func (x *box) destroy(ctx context.Context) error {
 	}
 	var err error
 	if left, perr := x.group.Procs(); perr != nil || len(left) > 0 {
-		err = x.group.Kill(ctx)
+		err = x.group.Kill(ctx, os.Getpid())
 	}
 	return errors.Join(err, x.group.Close())
-}
-
-// failed is a failure of this process's part of a stage.
-func failed(stage wire.Stage, target string, err error) *wire.Failed {
-	f := &wire.Failed{Stage: stage, Target: target, Detail: err.Error()}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		f.Errno = int(errno)
-	}
-	return f
 }

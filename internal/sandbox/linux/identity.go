@@ -1,6 +1,9 @@
+//go:build linux
+
 package linux
 
 import (
+	"fmt"
 	"os"
 	"syscall"
 
@@ -31,21 +34,44 @@ func whoami() identity {
 }
 
 // capabilities are what PID 1 needs, all of them over its own namespaces only.
-var capabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SETPCAP, unix.CAP_KILL, unix.CAP_SYS_RESOURCE, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_CHROOT}
+var capabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SETPCAP, unix.CAP_KILL, unix.CAP_SYS_RESOURCE,
+	unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_CHROOT, unix.CAP_SETUID, unix.CAP_SETGID}
 
-// attributes start PID 1 in its namespaces; the cgroup namespace follows once PID 1 is in its cgroup.
+// attributes start PID 1 in its namespaces; the cgroup namespace follows from inside.
+//
+// CLONE_VM and CLONE_VFORK are asked for by hand. Without them the whole address space of this process is copied, which
+// costs more than all namespaces together and grows with the heap; syscall leaves them out for a new user namespace only
+// because it writes the id maps before the exec. Here they are written after it (mapIDs): PID 1 keeps its capabilities over
+// the exec by the ambient set, and waits for its setup before it uses any.
 func (id identity) attributes() *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{
+	return &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
-			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: id.in, HostID: id.uid, Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: id.inG, HostID: id.gid, Size: 1}},
+			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_VM | syscall.CLONE_VFORK,
 		AmbientCaps: capabilities,
 		Setsid:      true,
 	}
-	if id.root {
-		attr.GidMappingsEnableSetgroups = true
-		attr.Credential = &syscall.Credential{Uid: uint32(id.in), Gid: uint32(id.inG), Groups: []uint32{}}
+}
+
+// mapIDs gives the user namespace of a process its one user and one group. An ordinary user must first forbid setgroups,
+// which could drop a group that denies access; root's PID 1 uses it, to drop root's groups.
+func (id identity) mapIDs(pid int) error {
+	writes := [][2]string{
+		{"uid_map", fmt.Sprintf("%d %d 1\n", id.in, id.uid)},
+		{"gid_map", fmt.Sprintf("%d %d 1\n", id.inG, id.gid)},
 	}
-	return attr
+	if !id.root {
+		writes = append([][2]string{{"setgroups", "deny\n"}}, writes...)
+	}
+	for _, w := range writes {
+		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/%s", pid, w[0]), os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(w[1])
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package linux
 
 import (
@@ -19,8 +21,7 @@ const destroyTimeout = 30 * time.Second
 type job struct {
 	backend *Backend
 	policy  sandbox.EffectivePolicy
-	driver  cgroup.Driver // nil in a throw-away sandbox
-	applied []sandbox.Undo
+	group   func() (cgroup.Group, error) // opens the applied steps; nil in a throw-away sandbox
 	plan    *plan
 
 	mu     sync.Mutex
@@ -53,9 +54,9 @@ func (j *job) build(ctx context.Context) error {
 		}
 	}
 	var group cgroup.Group
-	if j.driver != nil {
+	if j.group != nil {
 		var err error
-		if group, err = j.driver.Group(j.applied); err != nil {
+		if group, err = j.group(); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,11 @@
+//go:build linux
+
 package linux
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"syscall"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/linux/wire"
+	"sekisho/internal/sandbox/resolve"
 )
 
 // launch starts the entry process, stopped, proves that it is the approved one, and lets it run. On error nothing of it
@@ -28,7 +28,7 @@ func (j *job) launch(ctx context.Context, c sandbox.Command) (*process, error) {
 	p := &process{box: j.box, begun: time.Now(), limit: limit, timer: time.NewTimer(limit), stopped: make(chan struct{}), ended: make(chan struct{})}
 	pipes, err := j.backend.pipes()
 	if err != nil {
-		return nil, fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Cause(err))
+		return nil, fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}
 	if err := p.begin(ctx, j, c, pipes); err != nil {
 		p.timer.Stop()
@@ -45,7 +45,7 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 		argv0 = c.Path
 	}
 	start := &wire.Start{Path: c.Path, Argv: append([]string{argv0}, c.Args...), Dir: c.Dir, Env: environment(&j.policy, j.plan.view.home, c.Env)}
-	err := p.box.conn.Send(wire.Request{Start: start}, pipes.theirs[:]...)
+	err := p.box.conn.Send(&wire.Request{Start: start}, pipes.theirs[:]...)
 	wire.CloseAll(pipes.theirs[:])
 	if err != nil {
 		return p.abandon(ctx, j, c, err)
@@ -63,7 +63,7 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 	}
 	verdict := verify(r.files[0], c)
 	r.files[0].Close()
-	if err := p.box.conn.Send(wire.Request{Release: &wire.Release{Run: verdict == nil}}); err != nil {
+	if err := p.box.conn.Send(&wire.Request{Release: &wire.Release{Run: verdict == nil}}); err != nil {
 		return p.abandon(ctx, j, c, err)
 	}
 	if verdict == nil {
@@ -108,16 +108,16 @@ func (p *process) abandon(ctx context.Context, j *job, c sandbox.Command, cause 
 func verify(exe *os.File, c sandbox.Command) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(exe.Fd()), &st); err != nil {
-		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Cause(err))
+		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}
 	if id := (sandbox.FileID{Dev: uint64(st.Dev), Ino: st.Ino}); id != c.ID {
 		return fault.New(fault.ExecutableResolutionChanged, fault.Target(c.Path))
 	}
-	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(exe, 0, st.Size)); err != nil {
-		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Cause(err))
+	sum, err := resolve.HashFile(exe)
+	if err != nil {
+		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}
-	if hex.EncodeToString(h.Sum(nil)) != c.SHA256 {
+	if sum != c.SHA256 {
 		return fault.New(fault.ExecutableHashChanged, fault.Target(c.Path))
 	}
 	return nil

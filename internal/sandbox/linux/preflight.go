@@ -1,15 +1,12 @@
+//go:build linux
+
 package linux
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-
-	"golang.org/x/sys/unix"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
@@ -18,13 +15,14 @@ import (
 	"sekisho/internal/sandbox/linux/initproc"
 	"sekisho/internal/sandbox/linux/probe"
 	"sekisho/internal/sandbox/linux/wire"
+	"sekisho/internal/sandbox/resolve"
 )
 
 // preflightSeconds bounds the throw-away run.
 const preflightSeconds = 30
 
 // Preflight implements sandbox.Backend: a sandbox is built as for a task, except that it has no cgroup (a directory
-// without a journal could outlive us) and no root but this program, which is then run in it, verified, and ended.
+// without a journal could outlive us) and no root of the user. A program is then run in it, verified, and ended.
 func (b *Backend) Preflight(ctx context.Context) error {
 	if err := probe.Refuse(b.facts()); err != nil {
 		return err
@@ -32,13 +30,13 @@ func (b *Backend) Preflight(ctx context.Context) error {
 	if _, err := cgroup.Select(b.cgroup, b.files); err != nil {
 		return err
 	}
-	command, err := b.self()
+	command, roots, err := b.rehearsal()
 	if err != nil {
-		return fault.New(fault.PreflightMissingPrimitive, fault.Target(b.program), fault.Cause(err))
+		return fault.New(fault.PreflightMissingPrimitive, fault.Variant("program"), fault.Target(b.program), fault.Cause(err))
 	}
 	j := &job{backend: b, policy: sandbox.EffectivePolicy{
 		Profile:   "readonly",
-		Roots:     []sandbox.Root{{Path: command.Path, File: true, Rights: sandbox.Read | sandbox.Execute, ID: command.ID}},
+		Roots:     roots,
 		Network:   sandbox.NetworkPolicy{Access: sandbox.NetworkNone},
 		Resources: sandbox.ResourcePolicy{TimeoutSeconds: preflightSeconds},
 	}}
@@ -55,7 +53,7 @@ func (b *Backend) Preflight(ctx context.Context) error {
 	return err
 }
 
-// rehearse runs this program in the throw-away sandbox.
+// rehearse runs a program in the throw-away sandbox.
 func (b *Backend) rehearse(ctx context.Context, j *job, c sandbox.Command) error {
 	p, err := j.Start(ctx, c)
 	if err != nil {
@@ -69,23 +67,24 @@ func (b *Backend) rehearse(ctx context.Context, j *job, c sandbox.Command) error
 	return err
 }
 
-// self is this program as a command that does nothing.
-func (b *Backend) self() (sandbox.Command, error) {
-	f, err := os.Open(b.program)
+// rehearsal chooses what is run: the system's smallest program together with the system's own runtime, or, where there is
+// none, this program, which then does nothing.
+func (b *Backend) rehearsal() (sandbox.Command, []sandbox.Root, error) {
+	if exe, err := resolve.Executable(b.smallest); err == nil && !exe.Script {
+		if runtime, err := resolve.OSRuntime(); err == nil {
+			var roots []sandbox.Root
+			for _, r := range runtime {
+				roots = append(roots, sandbox.Root{Path: r.Path, Rights: sandbox.Read | sandbox.Execute, Origins: []sandbox.Origin{sandbox.OriginOSRuntimeRoot}, ID: r.ID})
+			}
+			return sandbox.Command{Path: exe.Path, ID: exe.ID, SHA256: exe.SHA256, Dir: "/"}, roots, nil
+		}
+	}
+	exe, err := resolve.Executable(b.program)
 	if err != nil {
-		return sandbox.Command{}, err
+		return sandbox.Command{}, nil, err
 	}
-	defer f.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return sandbox.Command{}, err
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return sandbox.Command{}, err
-	}
-	return sandbox.Command{Path: b.program, ID: sandbox.FileID{Dev: uint64(st.Dev), Ino: st.Ino}, Argv0: initproc.ProbeMarker,
-		SHA256: hex.EncodeToString(h.Sum(nil)), Dir: "/"}, nil
+	root := sandbox.Root{Path: exe.Path, File: true, Rights: sandbox.Read | sandbox.Execute, ID: exe.ID}
+	return sandbox.Command{Path: exe.Path, ID: exe.ID, SHA256: exe.SHA256, Argv0: initproc.ProbeMarker, Dir: "/"}, []sandbox.Root{root}, nil
 }
 
 // explain turns the failure of a stage into the refusal that people read; anything else is the sandbox's own failure.

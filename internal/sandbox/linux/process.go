@@ -1,3 +1,5 @@
+//go:build linux
+
 package linux
 
 import (
@@ -39,10 +41,14 @@ type process struct {
 // connect starts the three copies. Output ends when the last process that holds a pipe is dead, so nothing waits for a
 // reader that gave up: each copy reads on even after its writer failed.
 func (p *process) connect(c sandbox.Command, pipes *stdio) {
-	p.copying.Go(func() {
-		pipes.ours[0].Write(c.Stdin) // a program may end without reading its input
+	if len(c.Stdin) == 0 {
 		pipes.ours[0].Close()
-	})
+	} else {
+		p.copying.Go(func() {
+			pipes.ours[0].Write(c.Stdin) // a program may end without reading its input
+			pipes.ours[0].Close()
+		})
+	}
 	for i, w := range []io.Writer{c.Stdout, c.Stderr} {
 		if w == nil {
 			w = io.Discard
@@ -108,7 +114,7 @@ func (p *process) wait() (*wire.Ended, error) {
 			wire.CloseAll(r.files)
 			return nil, fault.New(fault.SandboxLost, fault.Cause(errors.New("PID 1 gave an unexpected answer to a release")))
 		}
-		return r.Ended, p.late(oom)
+		return r.Ended, p.late(oom, killed(r.Ended))
 	case <-p.timer.C:
 		return nil, timeLimit(p.limit)
 	case <-oom:
@@ -120,21 +126,44 @@ func (p *process) wait() (*wire.Ended, error) {
 	}
 }
 
-// late finds a limit that was exceeded just before the tree ended by itself.
-func (p *process) late(oom <-chan struct{}) error {
+// oomGrace is how long the kernel's word about memory may come after the deaths that it explains.
+const oomGrace = 50 * time.Millisecond
+
+// late finds a limit that was exceeded just before the tree ended by itself. When a death looks like the work of the
+// kernel, its word is waited for.
+func (p *process) late(oom <-chan struct{}, wait bool) error {
+	grace := time.NewTimer(0)
+	if wait && oom != nil {
+		grace.Reset(oomGrace)
+	}
+	defer grace.Stop()
 	select {
-	case <-oom:
-		return fault.New(fault.ResourceMemoryLimit)
 	case <-p.box.exceeded:
 		return fault.New(fault.ResourceProcessLimit)
 	default:
+	}
+	select {
+	case <-oom:
+		return fault.New(fault.ResourceMemoryLimit)
+	default:
+	}
+	select {
+	case <-oom:
+		return fault.New(fault.ResourceMemoryLimit)
+	case <-grace.C:
 		return nil
 	}
 }
 
+// killed tells whether the entry process died of SIGKILL, or reports like a shell that its child did.
+func killed(end *wire.Ended) bool {
+	status := syscall.WaitStatus(end.Status)
+	return status.Signaled() && status.Signal() == syscall.SIGKILL || status.ExitStatus() == 128+int(syscall.SIGKILL)
+}
+
 // lost explains the end of PID 1: the kernel's out-of-memory killer may have taken it with the rest.
 func (p *process) lost(oom <-chan struct{}) error {
-	if err := p.late(oom); err != nil {
+	if err := p.late(oom, true); err != nil {
 		return err
 	}
 	return fault.New(fault.SandboxLost)

@@ -117,6 +117,23 @@ func TestDecideProcess(t *testing.T) {
 	}
 }
 
+// Compile makes no such policies; Decide does not rely on it.
+//
+// proves A-POL-05
+func TestDecideProcessAsksForTheRightAsWell(t *testing.T) {
+	p := &sandbox.EffectivePolicy{Profile: ProfileDevelopment, Roots: []sandbox.Root{
+		{Path: "/w", Rights: rwdx, Origins: []sandbox.Origin{sandbox.OriginWorkspace}},
+		{Path: "/w/data", Rights: rw, Origins: []sandbox.Origin{sandbox.OriginMount}},
+	}}
+	if got := Decide(p, Request{Kind: Process, Path: "/w/data/prog"}); got.Allow {
+		t.Error("a program below a root without execute may start")
+	}
+	p.Profile = ProfileReadonly
+	if got := Decide(p, Request{Kind: Process, Path: "/w/prog"}); got.Allow {
+		t.Error("a Workspace Artifact may start under profile readonly")
+	}
+}
+
 // proves A-POL-04
 func TestShellsByName(t *testing.T) {
 	for name, want := range map[string]bool{

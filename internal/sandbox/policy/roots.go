@@ -11,8 +11,12 @@ import (
 // refused by name: of a network or user-space file system nobody here knows what a link, a lock or an inode means.
 var confinable = []string{"ext2/3/4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "tmpfs", "overlay"}
 
-// provided are the directories that the sandbox makes itself.
-var provided = []string{"/dev", "/proc", "/sys"}
+// provided are the directories that the sandbox makes itself: no root is one of them or contains one, and of the marked
+// ones nothing inside is a root either.
+var provided = []struct {
+	path   string
+	inside bool
+}{{"/dev", true}, {"/proc", true}, {"/sys", true}, {"/tmp", false}, {"/etc", false}}
 
 // usable judges where a declared object lies.
 func (c *compiler) usable(name, filesystem string, s Section, i int, field string) bool {
@@ -21,7 +25,7 @@ func (c *compiler) usable(name, filesystem string, s Section, i int, field strin
 		return false
 	}
 	for _, p := range provided {
-		if Within(p, name) || Within(name, p) {
+		if Within(name, p.path) || p.inside && Within(p.path, name) {
 			c.invalid(s, i, field, "policy_system_path", fault.Target(name))
 			return false
 		}

@@ -28,6 +28,8 @@ func (s *Set) check(n *node, want fs.FileMode) error {
 	return permitted(n.info, n.member.owner, want)
 }
 
+// permitted applies the bits of the one class that who is in. As on the sandbox's mounts, which map one owner, an object
+// that another user or group owns is never written, whatever its bits say (Linux: HAS_UNMAPPED_ID).
 func permitted(i Info, who owner, want fs.FileMode) error {
 	bits := i.Mode.Perm()
 	switch {
@@ -36,8 +38,10 @@ func permitted(i Info, who owner, want fs.FileMode) error {
 	case i.GID == who.gid:
 		bits >>= 3
 	}
-	if bits&want != want {
+	if bits&want != want || want&writing != 0 && i.foreign(who) {
 		return syscall.EACCES
 	}
 	return nil
 }
+
+func (i Info) foreign(who owner) bool { return i.UID != who.uid || i.GID != who.gid }

@@ -4,7 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
+
+	"sekisho/internal/fileop"
+	"sekisho/internal/sandbox"
 )
 
 // The operations below change what is under a root. Each acts on one name below the parent directory that the Target
@@ -30,18 +34,78 @@ func (t *Target) Now() (Info, error) {
 	return i, nil
 }
 
-// ParentID identifies the directory that holds the name, and Name is that name: what a journal needs to find it again.
-func (t *Target) ParentID() (parentPath string, id Info, name string) {
-	return parent(t.path), t.above, t.name
+// NamePath is the path of the name below the held parent directory: Path, or for a missing object the path of its first
+// missing element.
+func (t *Target) NamePath() string {
+	if len(t.rest) > 1 {
+		return strings.TrimSuffix(t.path, "/"+strings.Join(t.rest[1:], "/"))
+	}
+	return t.path
+}
+
+// ParentID identifies the directory that holds the name; with NamePath it is what a journal needs to find it again.
+func (t *Target) ParentID() sandbox.FileID { return t.above.ID }
+
+// Slot stands on one name below the held directory without looking at it: Again does that. The caller closes it.
+func (t *Target) Slot(name string) (*Target, error) {
+	if t.info.Kind != Dir || fileop.CheckName(name) != nil {
+		return nil, pathError(join(t.path, name), syscall.EINVAL)
+	}
+	dir, err := duplicate(t.object)
+	if err != nil {
+		return nil, pathError(t.path, err)
+	}
+	path := join(t.path, name)
+	return &Target{set: t.set, member: t.member, path: path, parent: dir, above: t.info, name: name, rest: []string{name}, isRoot: t.set.byPath[path] != nil}, nil
+}
+
+// Beside stands on another name in the same held parent directory, without looking at it. The caller closes it.
+func (t *Target) Beside(name string) (*Target, error) {
+	if t.parent == nil || fileop.CheckName(name) != nil {
+		return nil, pathError(t.path, syscall.EINVAL)
+	}
+	dir, err := duplicate(t.parent)
+	if err != nil {
+		return nil, pathError(t.path, err)
+	}
+	path := join(parent(t.NamePath()), name)
+	return &Target{set: t.set, member: t.member, path: path, parent: dir, above: t.above, name: name, rest: []string{name}, isRoot: t.set.byPath[path] != nil}, nil
+}
+
+// Again looks at the same name in the held parent directory once more and returns what is there now: a file, a directory,
+// or a missing name. A link or special file is ErrSwapped. The caller closes it.
+func (t *Target) Again() (*Target, error) {
+	if t.parent == nil {
+		return nil, pathError(t.path, syscall.EBUSY)
+	}
+	dir, err := duplicate(t.parent)
+	if err != nil {
+		return nil, pathError(t.path, err)
+	}
+	next := &Target{set: t.set, member: t.member, path: t.NamePath(), parent: dir, above: t.above, name: t.name, isRoot: t.isRoot}
+	file, info, err := openChild(dir, t.name, false)
+	switch {
+	case err == syscall.ENOENT:
+		next.rest = []string{t.name}
+		return next, nil
+	case err != nil:
+		closeAll(dir)
+		return nil, pathError(next.path, err)
+	case info.Kind != File && info.Kind != Dir:
+		closeAll(dir, file)
+		return nil, pathError(next.path, ErrSwapped)
+	}
+	next.object, next.info = file, info
+	return next, nil
 }
 
 // CheckWrite tells whether a process of the sandbox could write the existing file, or create the missing name: EACCES as
 // *fs.PathError when not, EBUSY when the object is a root itself.
 func (t *Target) CheckWrite() error {
 	if t.object == nil {
-		return t.changeable()
+		return t.CheckChange()
 	}
-	if err := t.changeable(); err != nil {
+	if err := t.CheckChange(); err != nil {
 		return err
 	}
 	if t.set.emulate {
@@ -101,11 +165,7 @@ func (t *Target) newOwner() owner {
 	if !t.set.emulate {
 		return nobody
 	}
-	who := t.member.owner
-	if t.above.Mode&fs.ModeSetgid != 0 {
-		who.gid = t.above.GID
-	}
-	return who
+	return t.member.owner
 }
 
 // Replace puts the file made beside in the place of the resolved object.
@@ -116,7 +176,7 @@ func (t *Target) Replace(name string) error {
 	return t.rename(name, t.name, true)
 }
 
-// Publish gives the file made beside the missing name; fs.ErrExist when something is there by now.
+// Publish gives what was made beside, a file or directory, the missing name; fs.ErrExist when something is there by now.
 func (t *Target) Publish(name string) error { return t.rename(name, t.name, false) }
 
 func (t *Target) rename(from, to string, replace bool) error {
@@ -138,7 +198,7 @@ func (t *Target) Discard(name string) error {
 
 // Unlink removes the resolved file.
 func (t *Target) Unlink() error {
-	if err := t.changeable(); err != nil {
+	if err := t.CheckChange(); err != nil {
 		return err
 	}
 	if err := t.unswapped(); err != nil {
@@ -154,10 +214,10 @@ func (t *Target) Unlink() error {
 // MoveTo renames the resolved file to the missing name of dst; an existing one is fs.ErrExist, another volume EXDEV, both
 // from the kernel.
 func (t *Target) MoveTo(dst *Target) error {
-	if err := t.changeable(); err != nil {
+	if err := t.CheckChange(); err != nil {
 		return err
 	}
-	if err := dst.changeable(); err != nil {
+	if err := dst.CheckChange(); err != nil {
 		return err
 	}
 	if err := t.unswapped(); err != nil {
@@ -172,88 +232,6 @@ func (t *Target) MoveTo(dst *Target) error {
 		return err
 	}
 	return t.set.fsys.Rename(from, t.name, to, dst.name, false)
-}
-
-// Mkdir makes the first missing element a directory with mode 0755 and returns the Target of it, together with the
-// elements still missing below it. The caller closes both Targets.
-func (t *Target) Mkdir() (*Target, error) {
-	if len(t.rest) == 0 {
-		return nil, pathError(t.path, syscall.EEXIST)
-	}
-	if err := t.changeable(); err != nil {
-		return nil, err
-	}
-	dir, err := t.dir()
-	if err != nil {
-		return nil, err
-	}
-	if err := t.set.fsys.Mkdir(dir, t.name, 0o700); err != nil {
-		return nil, err
-	}
-	return t.descend(dir)
-}
-
-// descend opens the directory just made, gives it owner and mode, and stands in it.
-func (t *Target) descend(dir *os.File) (*Target, error) {
-	f, info, err := openChild(t.parent, t.name, false)
-	if err != nil {
-		return nil, pathError(t.path, err)
-	}
-	next := &Target{set: t.set, member: t.member, path: t.path, rest: t.rest[1:]}
-	made, err := reopen(f, info.Kind)
-	if err != nil {
-		closeAll(f)
-		return nil, pathError(t.path, err)
-	}
-	defer made.Close()
-	if err := t.settle(made, dir); err != nil {
-		closeAll(f)
-		return nil, err
-	}
-	if info, err = stat(f); err != nil {
-		closeAll(f)
-		return nil, pathError(t.path, err)
-	}
-	if len(next.rest) == 0 {
-		parent, err := duplicate(t.parent)
-		if err != nil {
-			closeAll(f)
-			return nil, pathError(t.path, err)
-		}
-		next.parent, next.above, next.name, next.object, next.info = parent, t.above, t.name, f, info
-		return next, nil
-	}
-	next.parent, next.above, next.name = f, info, next.rest[0]
-	return next, nil
-}
-
-func (t *Target) settle(made, dir *os.File) error {
-	perm := fs.FileMode(0o755)
-	if err := own(made, t.newOwner()); err != nil {
-		return err
-	}
-	if t.above.Mode&fs.ModeSetgid != 0 {
-		perm |= fs.ModeSetgid
-	}
-	if err := t.set.fsys.Chmod(made, perm); err != nil {
-		return err
-	}
-	return t.set.fsys.Sync(dir)
-}
-
-// Rmdir removes the resolved directory, which must be empty (ENOTEMPTY).
-func (t *Target) Rmdir() error {
-	if err := t.changeable(); err != nil {
-		return err
-	}
-	if err := t.unswapped(); err != nil {
-		return err
-	}
-	dir, err := t.dir()
-	if err != nil {
-		return err
-	}
-	return t.set.fsys.Rmdir(dir, t.name)
 }
 
 // SyncParent flushes the directory that holds the name.

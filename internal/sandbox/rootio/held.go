@@ -21,18 +21,17 @@ func (t *Target) dir() (*os.File, error) {
 	return t.sync, nil
 }
 
-// changeable tells whether the name can be made, replaced or removed by this user: not when it is a root itself (a mount
+// CheckChange tells whether the name can be made, replaced or removed by this user: not (EBUSY) when it is a root itself (a mount
 // point in the sandbox), and as root only when the sandbox's user could do it.
-func (t *Target) changeable() error {
+func (t *Target) CheckChange() error {
 	if t.isRoot || t.parent == nil {
 		return pathError(t.path, syscall.EBUSY)
 	}
 	if err := t.permitted(t.above, writing|search); err != nil {
 		return err
 	}
-	who := t.member.owner
-	if t.set.emulate && t.object != nil && t.above.Mode&fs.ModeSticky != 0 && t.above.UID != who.uid && t.info.UID != who.uid {
-		return pathError(t.path, syscall.EPERM)
+	if t.set.emulate && t.object != nil && t.info.foreign(t.member.owner) {
+		return pathError(t.path, syscall.EACCES) // the sandbox's mounts let nobody remove it either
 	}
 	return nil
 }

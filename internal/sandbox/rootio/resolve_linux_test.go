@@ -163,6 +163,9 @@ func TestRootsAreVerified(t *testing.T) {
 	if _, err := Open(v.dir+"/l/r", roots[1].ID); word(err) != "sandbox.resolution_changed" {
 		t.Errorf("a root through a link: %v", err)
 	}
+	if _, err := Open(v.dir+"/out/../r", roots[1].ID); word(err) != "sandbox.resolution_changed" {
+		t.Errorf("a root whose path is not clean: %v", err)
+	}
 	if _, err := Open(v.dir+"/gone", roots[1].ID); word(err) != "sandbox.resolution_changed" {
 		t.Errorf("a missing root: %v", err)
 	}
@@ -182,6 +185,12 @@ func TestNestedRootReplaced(t *testing.T) {
 		if _, got := resolve(t, s, v.w+"/d/f", want); got != "sandbox.resolution_changed" {
 			t.Errorf("below a nested root that is gone: %q", got)
 		}
+	}
+	must(t, os.MkdirAll(v.w+"/p/q", 0o755))
+	deep := newSet(t, append(v.roots(t), root(t, v.w+"/p/q", rwdx, sandbox.OriginRuntimeRoot))...)
+	must(t, os.Rename(v.w+"/p", v.w+"/moved2"))
+	if _, got := resolve(t, deep, v.w+"/p/q/new", MayCreateParents); got != "sandbox.resolution_changed" {
+		t.Errorf("making a nested root that is gone: %q", got)
 	}
 	must(t, os.Symlink(v.out, v.w+"/d"))
 	if _, got := resolve(t, s, v.w+"/d/s", Existing); got != "sandbox.resolution_changed" {

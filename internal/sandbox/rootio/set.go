@@ -62,7 +62,7 @@ func (s *Set) add(r sandbox.Root) error {
 		return changed(r.Path, nil)
 	}
 	m := &member{root: r, open: open, owner: owner{open.info.UID, open.info.GID}}
-	if slices.Equal(r.Origins, []sandbox.Origin{sandbox.OriginOSRuntimeRoot}) {
+	if slices.Contains(r.Origins, sandbox.OriginOSRuntimeRoot) {
 		m.owner = nobody // the system's files are shown as they are, never as the task's own
 		addSystemLinks(s.links, r.Path)
 	}

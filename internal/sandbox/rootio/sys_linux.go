@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,7 +18,7 @@ import (
 
 // openExact opens an absolute path that holds no link.
 func openExact(path string) (*Root, error) {
-	if !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0) {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path || strings.ContainsRune(path, 0) {
 		return nil, changed(path, syscall.EINVAL)
 	}
 	f, err := openat2(unix.AT_FDCWD, path, path, unix.O_PATH|unix.O_NOFOLLOW, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)

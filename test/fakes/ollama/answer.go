@@ -34,12 +34,12 @@ type wireReply struct {
 	Message            *wireMessage     `json:"message,omitempty"`
 	Done               bool             `json:"done"`
 	DoneReason         string           `json:"done_reason,omitempty"`
-	TotalDuration      int64            `json:"total_duration,omitempty"`
-	LoadDuration       int64            `json:"load_duration,omitempty"`
-	PromptEvalCount    int64            `json:"prompt_eval_count,omitempty"`
-	PromptEvalDuration int64            `json:"prompt_eval_duration,omitempty"`
-	EvalCount          int64            `json:"eval_count,omitempty"`
-	EvalDuration       int64            `json:"eval_duration,omitempty"`
+	TotalDuration      int64            `json:"total_duration,omitzero"`
+	LoadDuration       int64            `json:"load_duration,omitzero"`
+	PromptEvalCount    int64            `json:"prompt_eval_count,omitzero"`
+	PromptEvalDuration int64            `json:"prompt_eval_duration,omitzero"`
+	EvalCount          int64            `json:"eval_count,omitzero"`
+	EvalDuration       int64            `json:"eval_duration,omitzero"`
 	Logprobs           []map[string]any `json:"logprobs,omitempty"`
 }
 
@@ -55,7 +55,7 @@ type wireCall struct {
 	Function struct {
 		Index     int             `json:"index"`
 		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments,omitempty"`
+		Arguments json.RawMessage `json:"arguments,omitzero"`
 	} `json:"function"`
 }
 
@@ -127,6 +127,9 @@ func (s *Script) speak(q *ChatRequest, p Reply, values map[string]string, a answ
 	}
 	if p.EvalCount != nil {
 		w.EvalCount = *p.EvalCount
+	}
+	if w.EvalCount <= 1 {
+		w.EvalDuration = 0 // the first token comes with the prompt
 	}
 	if q.Logprobs {
 		w.Logprobs = []map[string]any{{"token": m.Content, "logprob": -0.5, "bytes": []byte(nil), "top_logprobs": []any{}}}

@@ -121,8 +121,9 @@ func compressed(a answer) answer {
 // drop breaks the connection at the named place; the peer sees a reset or an unexpected end.
 func drop(w http.ResponseWriter, a answer, where string) {
 	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		panic(http.ErrAbortHandler)
+	if err != nil { // not an HTTP/1 connection
+		send(w, errorAnswer(http.StatusInternalServerError, "scriptmodel: this connection cannot be dropped: "+err.Error()))
+		return
 	}
 	defer conn.Close()
 	if where == "before_headers" {

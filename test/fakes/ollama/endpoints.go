@@ -23,6 +23,7 @@ func (v *Server) tags() any { return map[string]any{"models": []any{v.entry()}} 
 
 func (v *Server) ps() any {
 	e := v.entry()
+	delete(e, "modified_at")
 	e["expires_at"], e["size_vram"], e["context_length"] = "2026-01-01T00:00:00Z", 0, v.script.window(&ChatRequest{})
 	return map[string]any{"models": []any{e}}
 }

@@ -14,14 +14,19 @@ import (
 )
 
 // Recorder passes requests on to a real Ollama and keeps what was said as a script, so that one run with a real model
-// becomes a replay. Prompts are kept as hashes unless KeepRequests is set.
+// becomes a replay. Prompts are kept as hashes unless the caller asks for more.
 type Recorder struct {
-	Upstream     string // base URL
-	KeepRequests bool
+	upstream string
+	keepBody bool
+	client   http.Client
 
-	client http.Client
 	mu     sync.Mutex
 	script recordedScript
+}
+
+// NewRecorder records what the server at upstream says; keepRequests keeps the prompts too.
+func NewRecorder(upstream string, keepRequests bool) *Recorder {
+	return &Recorder{upstream: strings.TrimRight(upstream, "/"), keepBody: keepRequests, client: http.Client{Transport: &http.Transport{}}}
 }
 
 // recordedScript holds only the members that a recording writes.
@@ -43,6 +48,9 @@ type recordedRule struct {
 	Recorded Recorded       `json:"recorded"`
 }
 
+// Close drops idle connections to the upstream.
+func (c *Recorder) Close() { c.client.CloseIdleConnections() }
+
 // ServeHTTP forwards r.
 func (c *Recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
@@ -50,7 +58,7 @@ func (c *Recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		send(w, errorAnswer(http.StatusBadRequest, err.Error()))
 		return
 	}
-	req, err := http.NewRequestWithContext(r.Context(), r.Method, strings.TrimRight(c.Upstream, "/")+r.URL.Path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(r.Context(), r.Method, c.upstream+r.URL.Path, bytes.NewReader(body))
 	if err != nil {
 		send(w, errorAnswer(http.StatusBadGateway, err.Error()))
 		return
@@ -99,7 +107,7 @@ func (c *Recorder) keep(body []byte, status int, reply []byte) {
 	} else {
 		rule.Reply = map[string]any{"raw_status": status, "raw_body": strings.ToValidUTF8(string(reply), "?")}
 	}
-	if c.KeepRequests {
+	if c.keepBody {
 		rule.Recorded.Request = body
 	}
 	c.script.Model = q.Model

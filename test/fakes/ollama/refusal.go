@@ -124,7 +124,8 @@ func keepAlive(raw json.RawMessage) error {
 		_, err := time.ParseDuration(text)
 		return err
 	}
-	return errors.New("Unsupported type: 'bool'") //nolint:staticcheck // Ollama's words
+	//lint:ignore ST1005 Ollama's words
+	return errors.New("Unsupported type: 'bool'")
 }
 
 // refuseFormat knows the gross mistakes only; the grammar compiler finds more.

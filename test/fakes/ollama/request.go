@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"sekisho/internal/strictjson"
 )
@@ -75,12 +76,14 @@ func decode(body []byte) (*ChatRequest, error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, errors.New("unexpected EOF")
 		}
-		return nil, err
+		// The path is Ollama's; which struct it starts at differs between versions of encoding/json.
+		return nil, errors.New(strings.Replace(err.Error(), "Go struct field Message.", "Go struct field ChatRequest.", 1))
 	}
 	for _, m := range q.Messages {
 		for _, c := range m.ToolCalls {
 			if args := bytes.TrimSpace(c.Function.Arguments); len(args) > 0 && args[0] != '{' {
-				return nil, errors.New("Value looks like object, but can't find closing '}' symbol") //nolint:staticcheck // Ollama's words
+				//lint:ignore ST1005 Ollama's words
+				return nil, errors.New("Value looks like object, but can't find closing '}' symbol")
 			}
 		}
 	}

@@ -182,5 +182,18 @@ func (r *Rule) check() error {
 			return fmt.Errorf("%s: %q is none of %q", c.key, c.value, c.choices[1:])
 		}
 	}
+	if p := r.Reply; p.DelayMS < 0 || p.DelayMS > maxDelayMS || p.PadTo < 0 || p.PadTo > maxPad {
+		return fmt.Errorf("reply: delay_ms goes up to %d, pad_to up to %d", maxDelayMS, maxPad)
+	}
+	for _, status := range []int{r.Reply.Status, r.Reply.RawStatus} {
+		if status != 0 && (status < 200 || status > 599) {
+			return fmt.Errorf("reply: the status %d is outside 200..599", status)
+		}
+	}
 	return r.checkTemplates()
 }
+
+const (
+	maxDelayMS = 600_000
+	maxPad     = 256 << 20
+)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -16,14 +17,19 @@ import (
 // Counter lists the processes (not threads) of the confined tree without PID 1, by ids of the caller's PID namespace.
 type Counter func() ([]int, error)
 
-// ServeForks answers every fork of the confined tree: it goes on while fewer than limit processes exist or were
-// granted, and fails with EAGAIN otherwise; then one value is sent on exceeded (never blocking: give it room for one)
-// and the caller ends the tree with resource.process_limit (A-SBX-02).
+// pollEvery is how often the tree is counted while it has processes and nobody asks.
+const pollEvery = 10 * time.Millisecond
+
+// ServeForks holds the confined tree to limit processes. A fork that asks goes on while fewer exist or were granted, and
+// fails with EAGAIN otherwise. The forms of fork that must not wait (see the rules) are counted afterwards: when their
+// child says its first word, and every 10 ms for a child that never does; pids.max is the ceiling of what can happen
+// between two counts. At the first refusal or excess one value is sent on exceeded (never blocking: give it room for
+// one) and the caller ends the tree with resource.process_limit (A-SBX-02).
 //
 // It runs in the broker's process, never in PID 1: the restricted thread's own forks wait for it too, and inside one
 // Go process that ends in a deadlock. It takes notify over and closes it on return. It returns nil when the last restricted
-// process is gone, ctx's error when ctx ends, and any other error when counting or answering became impossible; every
-// later fork then fails.
+// process is gone, ctx's error when ctx ends, and any other error when counting or answering became impossible: then
+// nothing holds the limit any more and the caller ends the tree.
 func ServeForks(ctx context.Context, notify *os.File, procs Counter, limit int, exceeded chan<- struct{}) error {
 	l, err := listen(notify)
 	notify.Close()
@@ -31,32 +37,48 @@ func ServeForks(ctx context.Context, notify *os.File, procs Counter, limit int, 
 		return err
 	}
 	defer l.file.Close()
-	stop := context.AfterFunc(ctx, func() { l.file.SetReadDeadline(time.Now()) })
+	stop := context.AfterFunc(ctx, func() { l.stop() })
 	defer stop()
 	g := grants{procs: procs, limit: limit, exists: threadExists, open: map[uint32]time.Time{}, known: map[int]bool{}}
+	reported := false
 	for {
-		req, err := l.next()
-		if err != nil || req == nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		wait := time.Duration(0)
+		if len(g.known)+len(g.open) > 0 {
+			wait = pollEvery
+		}
+		req, err := l.next(wait)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		timeout := errors.Is(err, os.ErrDeadlineExceeded)
+		if !timeout && (err != nil || req == nil) {
 			return err
 		}
-		ok, err := g.decide(ctx, req.pid)
+		asks := !timeout && req.nr != unix.SYS_SET_ROBUST_LIST
+		ok := false
+		if asks {
+			ok, err = g.grant(ctx, req.pid)
+		} else {
+			ok, err = g.count(ctx)
+		}
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if !ok && !reported {
+			reported = true
 			select {
 			case exceeded <- struct{}{}:
-			default: // already reported
+			default:
 			}
 		}
-		delivered, err := l.answer(req.id, ok)
+		if timeout {
+			continue
+		}
+		delivered, err := l.answer(req.id, ok || !asks)
 		if err != nil {
 			return err
 		}
-		if ok && delivered {
+		if asks && ok && delivered {
 			g.open[req.pid] = time.Now()
 		}
 	}
@@ -69,6 +91,29 @@ type listener struct {
 		Read(func(fd uintptr) bool) error
 	}
 	fd uintptr // of file: os.File.Fd would make it blocking
+
+	mu      sync.Mutex // orders deadlines: none is set after stop
+	stopped bool
+}
+
+// stop makes the current and every later wait end at once.
+func (l *listener) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
+	l.file.SetReadDeadline(time.Now())
+}
+
+func (l *listener) limit(wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.stopped:
+	case wait > 0:
+		l.file.SetReadDeadline(time.Now().Add(wait))
+	default:
+		l.file.SetReadDeadline(time.Time{})
+	}
 }
 
 // notification is the part of struct seccomp_notif that is read here; the arguments were judged by the filter.
@@ -76,7 +121,8 @@ type notification struct {
 	id    uint64
 	pid   uint32
 	flags uint32
-	data  [64]byte // struct seccomp_data
+	nr    int32 // struct seccomp_data from here
+	_     [60]byte
 }
 
 // response is struct seccomp_notif_resp.
@@ -111,9 +157,11 @@ func listen(notify *os.File) (*listener, error) {
 	return l, nil
 }
 
-// next waits for a notification; nil means that no restricted process is left. The kernel's receive call ignores
-// O_NONBLOCK, so it is made only after poll said that it would not wait.
-func (l *listener) next() (*notification, error) {
+// next waits for a notification, at most the given time if it is not zero (os.ErrDeadlineExceeded); nil means that no
+// restricted process is left. The kernel's receive call ignores O_NONBLOCK, so it is made only after poll said that it
+// would not wait.
+func (l *listener) next(wait time.Duration) (*notification, error) {
+	l.limit(wait)
 	var req *notification
 	var failure error
 	err := l.raw.Read(func(fd uintptr) bool {

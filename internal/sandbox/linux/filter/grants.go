@@ -30,11 +30,20 @@ type grants struct {
 	exists  func(thread uint32) bool
 }
 
-// decide reports whether the thread may fork now. At the limit it looks again for grantLife: by then every open grant
-// has an outcome, and a process that was just ending is gone. Once it has refused, it refuses at once: the tree is
-// being ended.
-func (g *grants) decide(ctx context.Context, thread uint32) (bool, error) {
+// grant reports whether the thread may fork now.
+func (g *grants) grant(ctx context.Context, thread uint32) (bool, error) {
 	delete(g.open, thread)
+	return g.decide(ctx, func(count int) bool { return count+len(g.open) < g.limit })
+}
+
+// count reports whether the tree keeps its limit now.
+func (g *grants) count(ctx context.Context) (bool, error) {
+	return g.decide(ctx, func(count int) bool { return count <= g.limit })
+}
+
+// decide looks until the condition holds, at most for grantLife: by then every open grant has an outcome, and a process
+// that was just ending is gone. Once it has refused, it refuses at once: the tree is being ended.
+func (g *grants) decide(ctx context.Context, holds func(count int) bool) (bool, error) {
 	deadline := time.Now().Add(grantLife)
 	var tick *time.Ticker
 	for {
@@ -42,7 +51,7 @@ func (g *grants) decide(ctx context.Context, thread uint32) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if count+len(g.open) < g.limit {
+		if holds(count) {
 			return true, nil
 		}
 		if g.refused || time.Now().After(deadline) {

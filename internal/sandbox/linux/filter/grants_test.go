@@ -48,7 +48,7 @@ func TestGrants(t *testing.T) {
 					g.open[th] = time.Now().Add(-age)
 				}
 				start := time.Now()
-				got, err := g.decide(context.Background(), 8)
+				got, err := g.grant(context.Background(), 8)
 				if err != nil || got != tt.want {
 					t.Errorf("got %v, %v; want %v", got, err, tt.want)
 				}
@@ -65,7 +65,7 @@ func TestGrantsRefuseAtOnceAfterwards(t *testing.T) {
 		g := grants{exists: alive, limit: 1, open: map[uint32]time.Time{}, known: map[int]bool{}, procs: func() ([]int, error) { return []int{10}, nil }}
 		for i := range 2 {
 			start := time.Now()
-			if ok, err := g.decide(context.Background(), 5); ok || err != nil {
+			if ok, err := g.grant(context.Background(), 5); ok || err != nil {
 				t.Fatalf("decision %d: got %v, %v", i, ok, err)
 			}
 			if waited := time.Since(start); (waited == 0) != (i == 1) {
@@ -110,7 +110,7 @@ func play(limit int, events []string) (problem string) {
 		case "fork":
 			before := len(running) + unborn
 			looks = 0
-			ok, err := g.decide(context.Background(), uint32(asker))
+			ok, err := g.grant(context.Background(), uint32(asker))
 			if err != nil {
 				return err.Error()
 			}
@@ -137,7 +137,7 @@ func play(limit int, events []string) (problem string) {
 
 func TestGrantsReportACountThatFails(t *testing.T) {
 	g := grants{exists: alive, limit: 1, open: map[uint32]time.Time{}, procs: func() ([]int, error) { return nil, os.ErrNotExist }}
-	_, err := g.decide(context.Background(), 1)
+	_, err := g.grant(context.Background(), 1)
 	if diff := cmp.Diff("counting the processes of the tree: file does not exist", err.Error()); diff != "" {
 		t.Error(diff)
 	}

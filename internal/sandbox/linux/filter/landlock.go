@@ -76,7 +76,7 @@ func Landlock(rules []PathRule) error {
 	attr := handled(abi)
 	fd, err := ll.LandlockCreateRuleset(&attr, 0)
 	if err != nil {
-		return landlockFault(fmt.Errorf("making a Landlock ruleset: %w", err))
+		return landlockFault(abi, fmt.Errorf("making a Landlock ruleset: %w", err))
 	}
 	defer unix.Close(fd)
 	for i, r := range rules {
@@ -98,7 +98,7 @@ func Landlock(rules []PathRule) error {
 		return fmt.Errorf("setting no_new_privs: %w", err)
 	}
 	if err := ll.LandlockRestrictSelf(fd, 0); err != nil {
-		return landlockFault(fmt.Errorf("entering the Landlock domain: %w", err))
+		return landlockFault(abi, fmt.Errorf("entering the Landlock domain: %w", err))
 	}
 	return nil
 }
@@ -108,14 +108,14 @@ func Landlock(rules []PathRule) error {
 func LandlockABI() (int, error) {
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
-		return 0, landlockFault(fmt.Errorf("asking for the Landlock version: %w", err))
+		return 0, landlockFault(0, fmt.Errorf("asking for the Landlock version: %w", err))
 	}
 	if abi < minABI {
-		return abi, landlockFault(fmt.Errorf("the kernel has Landlock ABI %d, %d is needed", abi, minABI))
+		return abi, landlockFault(abi, fmt.Errorf("the kernel has Landlock ABI %d, %d is needed", abi, minABI))
 	}
 	return abi, nil
 }
 
-func landlockFault(cause error) error {
-	return fault.New(fault.PreflightMissingPrimitive, fault.Variant("landlock"), fault.Cause(cause))
+func landlockFault(abi int, cause error) error {
+	return fault.New(fault.PreflightMissingPrimitive, fault.Variant("landlock"), fault.Arg("abi", abi), fault.Arg("needed", minABI), fault.Cause(cause))
 }

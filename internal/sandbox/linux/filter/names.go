@@ -30,7 +30,7 @@ poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll
 eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime timerfd_gettime
 inotify_init inotify_init1 inotify_add_watch inotify_rm_watch
 
-execve execveat exit exit_group wait4 waitid set_tid_address set_robust_list get_robust_list rseq
+execve execveat exit exit_group wait4 waitid set_tid_address get_robust_list rseq
 futex futex_waitv futex_wake futex_wait futex_requeue restart_syscall arch_prctl
 getpid getppid gettid getpgid setpgid getpgrp getsid setsid
 getuid geteuid getgid getegid getgroups getresuid getresgid setuid setgid setreuid setregid setgroups

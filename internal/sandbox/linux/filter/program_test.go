@@ -71,6 +71,8 @@ func TestVerdicts(t *testing.T) {
 		{"clone", []uint64{unix.CLONE_NEWNS | unix.CLONE_THREAD}, eperm},
 		{"clone", []uint64{unix.CLONE_NEWNET | big}, eperm},
 		{"clone", []uint64{unix.CLONE_PARENT | uint64(unix.SIGCHLD)}, eperm},
+		{"clone", []uint64{unix.CLONE_CHILD_SETTID | unix.CLONE_CHILD_CLEARTID | uint64(unix.SIGCHLD)}, allow},
+		{"vfork", nil, allow}, {"fork", nil, notify}, {"set_robust_list", nil, notify},
 		{"clone3", nil, refuse(unix.ENOSYS)},
 
 		{"ptrace", []uint64{unix.PTRACE_TRACEME}, allow}, {"ptrace", []uint64{unix.PTRACE_CONT}, allow}, {"ptrace", []uint64{unix.PTRACE_DETACH}, allow},
@@ -148,7 +150,7 @@ func TestForeignEntry(t *testing.T) {
 		{"i386 unshare by int 0x80", arch.I386.ID, 310, kill},
 		{"i386 number that is allowed in amd64", arch.I386.ID, 0, kill},
 		{"arm64 on an amd64 filter", arch.AARCH64.ID, 0, kill},
-		{"x32 read", arch.X86_64.ID, x32 | 0, refuse(unix.ENOSYS)},
+		{"x32 read", arch.X86_64.ID, x32, refuse(unix.ENOSYS)},
 		{"x32 execve", arch.X86_64.ID, x32 | 520, refuse(unix.ENOSYS)},
 		{"minus one", arch.X86_64.ID, 0xffffffff, refuse(unix.ENOSYS)},
 		{"newer than the tables", arch.X86_64.ID, 468, refuse(unix.ENOSYS)},

@@ -1,6 +1,8 @@
+//go:build linux
+
 // Package initproc is PID 1 of a sandbox: the product's executable, started again by the broker in new namespaces.
 //
-// It builds the root, makes one thread the spawner, and then serves one run at a time: fork from the spawner, stop at the
+// It builds the root; then one thread, the spawner, gives up everything and serves one run at a time: fork, stop at the
 // exec, hand the executable to the broker, release, wait, kill whatever is left. It trusts the broker and nothing else; no
 // payload can reach its socket, its memory, or (being hidden and not dumpable) anything of it below /proc. Its own threads
 // stay outside the spawner's Landlock domain and keep the capabilities of the sandbox's user namespace.
@@ -11,9 +13,12 @@ package initproc
 
 import (
 	"errors"
-	"fmt"
 	"os"
+	"runtime"
 
+	"golang.org/x/sys/unix"
+
+	"sekisho/internal/sandbox/linux/filter"
 	"sekisho/internal/sandbox/linux/mounts"
 	"sekisho/internal/sandbox/linux/wire"
 )
@@ -32,88 +37,68 @@ func Environment() []string {
 	return []string{"GODEBUG=asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0", "GOMAXPROCS=2", "GOTRACEBACK=none"}
 }
 
-// Child reports whether this process was started as PID 1 of a sandbox (after having been it until its end) or by
-// preflight.
-func Child() bool {
-	if len(os.Args) != 1 {
-		return false
+// init is where PID 1 lives and ends; main never runs in it. Two things are had only here. The runtime runs package
+// initialization on the main thread, so that the spawner is thread 1, the one id that the filter keeps every signal from.
+// And Go initializes packages by their dependencies and then by name: the network, the MCP SDK and others that PID 1 never
+// uses would come later, and cost a tenth of a new sandbox.
+func init() {
+	if len(os.Args) != 1 || os.Args[0] != Marker {
+		return
 	}
-	switch os.Args[0] {
-	case ProbeMarker:
-		return true
-	case Marker:
-	default:
-		return false
-	}
-	if os.Getpid() != 1 {
+	if os.Getpid() != 1 || unix.Gettid() != 1 {
 		os.Exit(2) // somebody borrowed the name: without own namespaces there is nothing to be first in
 	}
 	if err := serve(); err != nil {
 		os.Exit(1)
 	}
-	return true
+	os.Exit(0)
 }
 
-// serve returns nil when the broker closed the socket.
+// Child reports whether this process was started by preflight inside a throw-away sandbox: then it has nothing to do.
+func Child() bool { return len(os.Args) == 1 && os.Args[0] == ProbeMarker }
+
+// serve sets the process up and ends with it: when the broker closes the socket, or with an error.
 func serve() error {
+	if err := closeInherited(); err != nil {
+		return err
+	}
+	conn, err := wire.OpenThread(socket)
+	if err != nil {
+		return err
+	}
+	setup, files, err := receiveSetup(conn)
+	if err != nil {
+		return err
+	}
+	if err := become(setup); err != nil {
+		return fail(conn, err)
+	}
 	if err := harden(); err != nil {
-		return err
+		return fail(conn, err)
 	}
-	conn, err := wire.Open(socket)
+	// The end of the connection ends this process at once, whatever its other threads are doing.
+	go func() {
+		conn.Gone()
+		os.Exit(0)
+	}()
+	program, err := build(setup, files)
 	if err != nil {
-		return err
+		return fail(conn, err)
 	}
-	s := &server{conn: conn, requests: make(chan request)}
-	go s.read()
-	setup, files, err := s.setup()
-	if err != nil {
-		return err
-	}
-	if err := s.prepare(setup, files); err != nil {
-		return s.fail(err)
-	}
-	for r := range s.requests {
-		if r.Start == nil {
-			return fmt.Errorf("unexpected message before a start")
-		}
-		if err := s.run(r.Start, r.files); err != nil {
-			return err
-		}
-	}
-	return nil
+	runtime.LockOSThread() // for good: the runtime starts no other thread from a locked one
+	return spawn(conn, setup.Rules, program)
 }
 
-// request is one message of the broker with its descriptors.
-type request struct {
-	wire.Request
-	files []*os.File
-}
-
-// server is the state of PID 1; everything but read runs on the main goroutine.
-type server struct {
-	conn     *wire.Conn
-	requests chan request
-	spawner  *spawner
-}
-
-// read passes the broker's messages on. The end of the connection ends this process at once, whatever it is doing.
-func (s *server) read() {
-	for {
-		var r request
-		files, err := s.conn.Receive(&r.Request)
-		if err != nil {
-			os.Exit(0)
-		}
-		r.files = files
-		s.requests <- r
-	}
-}
-
-// setup collects the descriptors and the setup itself.
-func (s *server) setup() (*wire.Setup, []*os.File, error) {
+// receiveSetup collects the descriptors and the setup itself.
+func receiveSetup(conn *wire.Conn) (*wire.Setup, []*os.File, error) {
 	var files []*os.File
-	for r := range s.requests {
-		files = append(files, r.files...)
+	for {
+		var r wire.Request
+		more, err := conn.Receive(&r)
+		if err != nil {
+			return nil, nil, err
+		}
+		files = append(files, more...)
 		switch {
 		case r.Setup != nil:
 			return r.Setup, files, nil
@@ -121,31 +106,26 @@ func (s *server) setup() (*wire.Setup, []*os.File, error) {
 			return nil, nil, errors.New("unexpected message before the setup")
 		}
 	}
-	return nil, nil, errors.New("no setup came")
 }
 
-// prepare makes this process ready for runs and reports it.
-func (s *server) prepare(setup *wire.Setup, files []*os.File) error {
-	if err := name(setup.Hostname); err != nil {
-		return err
+// build does what needs capabilities: the host name and the root.
+func build(setup *wire.Setup, files []*os.File) (*filter.Program, error) {
+	defer wire.CloseAll(files)
+	program, err := filter.Load(setup.Filter)
+	if err != nil {
+		return nil, wire.Fail(wire.StageSeccomp, "", err)
 	}
-	if err := mounts.Assemble(setup.Layout, files); err != nil {
-		return err
+	if err := unix.Sethostname([]byte(setup.Hostname)); err != nil {
+		return nil, wire.Fail(wire.StageNamespace, "uts", err)
 	}
-	wire.CloseAll(files)
-	var err error
-	if s.spawner, err = newSpawner(setup); err != nil {
-		return err
-	}
-	defer s.spawner.notify.Close()
-	return s.conn.Send(wire.Reply{Ready: true}, s.spawner.notify)
+	return program, mounts.Assemble(setup.Layout, files)
 }
 
 // fail reports why this process cannot go on; it returns nil when the broker was told.
-func (s *server) fail(err error) error {
+func fail(conn *wire.Conn, err error) error {
 	var f *wire.Failed
 	if !errors.As(err, &f) {
 		f = &wire.Failed{Stage: wire.StageNamespace, Detail: err.Error()}
 	}
-	return s.conn.Send(wire.Reply{Failed: f})
+	return conn.Send(&wire.Reply{Failed: f})
 }

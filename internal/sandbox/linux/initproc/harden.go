@@ -1,9 +1,11 @@
+//go:build linux
+
 package initproc
 
 import (
-	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,12 +16,30 @@ import (
 	"sekisho/internal/sandbox/linux/wire"
 )
 
-// harden is the first thing PID 1 does, before it reads a byte: nothing of the broker's parent stays open, no payload can
-// look into it or dump it, and no signal reaches it.
-func harden() error {
-	if err := closeInherited(); err != nil {
-		return err
+// become takes on the sandbox's user, who exists since the broker wrote the id maps. The capabilities stay: the kernel
+// takes them away only from who was root inside.
+func become(setup *wire.Setup) error {
+	if !setup.Become {
+		return nil
 	}
+	// Each of these stops and signals every thread of this process, so none is made without need.
+	if groups, err := unix.Getgroups(); err != nil || len(groups) > 0 {
+		if err := syscall.Setgroups(nil); err != nil {
+			return wire.Fail(wire.StageMap, "groups", err)
+		}
+	}
+	if err := syscall.Setresgid(setup.GID, setup.GID, setup.GID); err != nil {
+		return wire.Fail(wire.StageMap, "gid", err)
+	}
+	if err := syscall.Setresuid(setup.UID, setup.UID, setup.UID); err != nil {
+		return wire.Fail(wire.StageMap, "uid", err)
+	}
+	return nil
+}
+
+// harden closes PID 1 to everybody inside, before anybody is: no payload can look into it or dump it, and no signal
+// reaches it.
+func harden() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("making PID 1 undumpable: %w", err)
 	}
@@ -29,10 +49,14 @@ func harden() error {
 		return fmt.Errorf("limiting core dumps: %w", err)
 	}
 	unix.Umask(0o022)
+	// The collector may start threads. While a payload runs it may have used up all tasks of the cgroup, and a runtime that
+	// cannot start a thread gives up: so nothing is collected then.
+	debug.SetGCPercent(-1)
 	return ignoreSignals()
 }
 
-// closeInherited closes what the broker's own parent may have leaked into it. The runtime's poller stays.
+// closeInherited is the first thing PID 1 does: it closes what the broker's own parent may have leaked. The runtime's poller
+// stays.
 func closeInherited() error {
 	if err := unix.CloseRange(socket+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close_range: %w", err)
@@ -68,20 +92,4 @@ func ignoreSignals() error {
 		}
 	}
 	return nil
-}
-
-func name(host string) error {
-	if err := unix.Sethostname([]byte(host)); err != nil {
-		return failed(wire.StageNamespace, "uts", err)
-	}
-	return nil
-}
-
-func failed(stage wire.Stage, target string, err error) *wire.Failed {
-	f := &wire.Failed{Stage: stage, Target: target, Detail: err.Error()}
-	var errno unix.Errno
-	if errors.As(err, &errno) {
-		f.Errno = int(errno)
-	}
-	return f
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package initproc
 
 import (
@@ -12,75 +14,73 @@ import (
 )
 
 // run serves one Start to its end. An error means that PID 1 can no longer vouch for the tree and must exit.
-func (s *server) run(start *wire.Start, stdio []*os.File) error {
-	pid, err := s.fork(start, stdio)
+func run(conn *wire.Conn, start *wire.Start, stdio []*os.File) error {
+	pid, err := fork(start, stdio)
 	wire.CloseAll(stdio) // also after success: only the payload may hold the pipes open
+	var exe *os.File
+	if err == nil {
+		if exe, err = os.Open(fmt.Sprintf("/proc/%d/exe", pid)); err != nil {
+			err = wire.Fail(wire.StageStop, start.Path, err)
+		}
+	}
 	if err != nil {
-		if _, kerr := s.killAll(0); kerr != nil {
+		if _, kerr := killAll(pid); kerr != nil {
 			return kerr
 		}
-		return s.fail(err)
+		return fail(conn, err)
 	}
-	exe, err := os.Open(fmt.Sprintf("/proc/%d/exe", pid))
-	if err != nil {
-		if _, kerr := s.killAll(pid); kerr != nil {
-			return kerr
-		}
-		return s.fail(failed(wire.StageStop, start.Path, err))
-	}
-	err = s.conn.Send(wire.Reply{Stopped: true}, exe)
+	err = conn.Send(&wire.Reply{Stopped: true}, exe)
 	exe.Close() // an open executable of ours would keep its file busy for the whole run
 	if err != nil {
 		return err
 	}
-	answer := <-s.requests
+	var answer wire.Request
+	if _, err := conn.Receive(&answer); err != nil {
+		return err
+	}
 	if answer.Release == nil {
 		return errors.New("unexpected message at the exec stop")
 	}
-	var entry syscall.WaitStatus
-	var reaped bool
+	var status syscall.WaitStatus
 	if answer.Release.Run {
-		s.spawner.do(func() { err = syscall.PtraceDetach(pid) })
-		if err != nil {
+		if err := syscall.PtraceDetach(pid); err != nil {
 			return fmt.Errorf("releasing the process: %w", err)
 		}
-		if entry, err = waitEntry(pid); err != nil {
+		if status, err = waitEntry(pid); err != nil {
 			return err
 		}
-		reaped = true
 	}
-	status, err := s.killAll(pid)
+	killed, err := killAll(pid)
 	if err != nil {
 		return err
 	}
-	if !reaped {
-		entry = status
+	if !answer.Release.Run {
+		status = killed
 	}
-	return s.conn.Send(wire.Reply{Ended: &wire.Ended{Status: uint32(entry)}})
+	return conn.Send(&wire.Reply{Ended: &wire.Ended{Status: uint32(status)}})
 }
 
-// fork starts the entry process from the spawner's thread and returns when it stands before its first instruction.
-func (s *server) fork(start *wire.Start, stdio []*os.File) (pid int, err error) {
+// fork starts the entry process and returns when it stands before its first instruction. On error a process may be left.
+func fork(start *wire.Start, stdio []*os.File) (int, error) {
 	if len(stdio) != 3 {
-		return 0, failed(wire.StageFork, start.Path, errors.New("three descriptors are needed"))
+		return 0, wire.Fail(wire.StageFork, start.Path, errors.New("three descriptors are needed"))
 	}
 	attr := &syscall.ProcAttr{Dir: start.Dir, Env: start.Env, Sys: &syscall.SysProcAttr{Ptrace: true, Setsid: true}}
 	for _, f := range stdio {
 		attr.Files = append(attr.Files, f.Fd())
 	}
-	s.spawner.do(func() {
-		if pid, err = syscall.ForkExec(start.Path, start.Argv, attr); err != nil {
-			err = failed(wire.StageExec, start.Path, err)
-			return
-		}
-		var status syscall.WaitStatus
-		if status, err = wait(pid); err != nil {
-			err = failed(wire.StageStop, start.Path, err)
-		} else if !status.Stopped() || status.StopSignal() != syscall.SIGTRAP {
-			err = failed(wire.StageStop, start.Path, fmt.Errorf("wait status %#x instead of the exec stop", uint32(status)))
-		}
-	})
-	return pid, err
+	pid, err := syscall.ForkExec(start.Path, start.Argv, attr)
+	if err != nil {
+		return 0, wire.Fail(wire.StageExec, start.Path, err)
+	}
+	status, err := wait(pid)
+	if err == nil && (!status.Stopped() || status.StopSignal() != syscall.SIGTRAP) {
+		err = fmt.Errorf("wait status %#x instead of the exec stop", uint32(status))
+	}
+	if err != nil {
+		return pid, wire.Fail(wire.StageStop, start.Path, err)
+	}
+	return pid, nil
 }
 
 // waitEntry reaps whatever ends until the entry process does.
@@ -92,15 +92,27 @@ func waitEntry(entry int) (syscall.WaitStatus, error) {
 		case err == syscall.EINTR:
 		case err != nil:
 			return 0, fmt.Errorf("waiting for the entry process: %w", err)
+		case status.Stopped():
+			letGo(pid, status.StopSignal())
 		case pid == entry:
 			return status, nil
 		}
 	}
 }
 
-// killAll ends every process of the pid namespace but this one and returns when none is left. It runs outside the
-// spawner's thread, whose Landlock domain and filter may not signal freely. The status is entry's, if it was still there.
-func (s *server) killAll(entry int) (status syscall.WaitStatus, err error) {
+// letGo ends the tracing that a payload asked its parent for, so that it neither hangs nor passes for ended. The signal
+// that stopped it is delivered.
+func letGo(pid int, sig syscall.Signal) {
+	if sig == syscall.SIGTRAP {
+		sig = 0 // an exec: nobody sent it
+	}
+	// An orphan may be traced by another thread of this process; then it stays stopped until the run ends.
+	unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(sig), 0, 0)
+}
+
+// killAll ends every process of the pid namespace but this one and returns when none is left. All of them are in this
+// thread's Landlock domain or in one below it, so that its scope stops no signal. The status is entry's, if it was still there.
+func killAll(entry int) (status syscall.WaitStatus, err error) {
 	for {
 		err := syscall.Kill(-1, syscall.SIGKILL)
 		if err != nil && err != syscall.ESRCH {
@@ -116,7 +128,7 @@ func (s *server) killAll(entry int) (status syscall.WaitStatus, err error) {
 		case err == syscall.ECHILD, err == syscall.EINTR:
 		case err != nil:
 			return 0, fmt.Errorf("reaping the tree: %w", err)
-		case pid == entry:
+		case pid == entry && !st.Stopped():
 			status = st
 		}
 	}

@@ -1,6 +1,9 @@
+//go:build linux
+
 package initproc
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -12,53 +15,47 @@ import (
 	"sekisho/internal/sandbox/linux/wire"
 )
 
-// spawner is the one restricted OS thread, from which every payload is forked. It never leaves its restrictions.
-type spawner struct {
-	work   chan func()
-	notify *os.File // the listener of its forks, for the broker
-}
+// runsPerCollection is how often garbage is collected: only between runs, see harden.
+const runsPerCollection = 64
 
-// newSpawner starts the thread and restricts it.
-func newSpawner(setup *wire.Setup) (*spawner, error) {
-	program, err := filter.Load(setup.Filter)
+// spawn makes the calling thread the spawner, from which every payload is forked, and serves runs on it. It never leaves
+// its restrictions: all that a run needs of PID 1 can be done from inside them.
+func spawn(conn *wire.Conn, rules []wire.Rule, program *filter.Program) error {
+	notify, err := restrict(rules, program)
 	if err != nil {
-		return nil, failed(wire.StageSeccomp, "", err)
+		return fail(conn, err)
 	}
-	s := &spawner{work: make(chan func())}
-	ready := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the runtime starts no other thread from a locked one
-		var err error
-		s.notify, err = restrict(setup.Rules, program)
-		ready <- err
+	err = conn.Send(&wire.Reply{Ready: true}, notify)
+	notify.Close() // the broker answers its own thread's forks, too
+	if err != nil {
+		return err
+	}
+	for runs := 1; ; runs++ {
+		var r wire.Request
+		files, err := conn.Receive(&r)
 		if err != nil {
-			return
+			return err
 		}
-		for f := range s.work {
-			f()
+		if r.Start == nil {
+			return errors.New("unexpected message before a start")
 		}
-	}()
-	if err := <-ready; err != nil {
-		return nil, err
+		if err := run(conn, r.Start, files); err != nil {
+			return err
+		}
+		if runs%runsPerCollection == 0 {
+			runtime.GC()
+		}
 	}
-	return s, nil
-}
-
-// do runs f on the thread and waits for it.
-func (s *spawner) do(f func()) {
-	done := make(chan struct{})
-	s.work <- func() { f(); close(done) }
-	<-done
 }
 
 // restrict takes everything away from the calling thread, in the order that filter asks for.
 func restrict(rules []wire.Rule, program *filter.Program) (*os.File, error) {
 	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
-		return nil, failed(wire.StageNamespace, "cgroup", err)
+		return nil, wire.Fail(wire.StageNamespace, "cgroup", err)
 	}
 	// A new session keyring: the broker's one may hold keys. A kernel without keyrings has none to hide.
 	if _, _, errno := unix.RawSyscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); errno != 0 && errno != unix.ENOSYS {
-		return nil, failed(wire.StageNamespace, "keyring", errno)
+		return nil, wire.Fail(wire.StageNamespace, "keyring", errno)
 	}
 	opened := make([]filter.PathRule, 0, len(rules))
 	defer func() {
@@ -69,22 +66,22 @@ func restrict(rules []wire.Rule, program *filter.Program) (*os.File, error) {
 	for _, r := range rules {
 		fd, err := unix.Open(r.Path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return nil, failed(wire.StageLandlock, r.Path, err)
+			return nil, wire.Fail(wire.StageLandlock, r.Path, err)
 		}
 		opened = append(opened, filter.PathRule{FD: fd, Rights: r.Rights, File: r.File, List: r.Rights == 0})
 	}
 	if err := dropCapabilities(); err != nil {
-		return nil, failed(wire.StageDrop, "", err)
+		return nil, wire.Fail(wire.StageDrop, "", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return nil, failed(wire.StageDrop, "no_new_privs", err)
+		return nil, wire.Fail(wire.StageDrop, "no_new_privs", err)
 	}
 	if err := filter.Landlock(opened); err != nil {
-		return nil, failed(wire.StageLandlock, "", err)
+		return nil, wire.Fail(wire.StageLandlock, "", err)
 	}
 	notify, err := program.Install()
 	if err != nil {
-		return nil, failed(wire.StageSeccomp, "", err)
+		return nil, wire.Fail(wire.StageSeccomp, "", err)
 	}
 	return notify, nil
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package mounts
 
 import (
@@ -21,7 +23,7 @@ const rootBytes = 4 << 20
 // the binds count. It must run in a fresh mount namespace, before any payload exists; on error the process must exit.
 func Assemble(l wire.Layout, passed []*os.File) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return failed(wire.StageNamespace, "/", err)
+		return wire.Fail(wire.StageNamespace, "/", err)
 	}
 	copies := make([]*detached, len(l.Binds))
 	for i, b := range l.Binds {
@@ -41,7 +43,7 @@ func Assemble(l wire.Layout, passed []*os.File) error {
 	}
 	for _, f := range l.Files {
 		if err := generate(root, f); err != nil {
-			return failed(wire.StageMount, f.Path, err)
+			return wire.Fail(wire.StageMount, f.Path, err)
 		}
 	}
 	for _, k := range l.Links {
@@ -51,7 +53,7 @@ func Assemble(l wire.Layout, passed []*os.File) error {
 			dir.Close()
 		}
 		if err != nil {
-			return failed(wire.StageMount, k.Path, fmt.Errorf("symlink: %w", err))
+			return wire.Fail(wire.StageMount, k.Path, fmt.Errorf("symlink: %w", err))
 		}
 	}
 	for i, b := range l.Binds {
@@ -61,7 +63,7 @@ func Assemble(l wire.Layout, passed []*os.File) error {
 	}
 	set := unix.MountAttr{Attr_set: ReadOnly}
 	if err := unix.MountSetattr(int(root.Fd()), "", unix.AT_EMPTY_PATH, &set); err != nil {
-		return failed(wire.StageMount, "/", fmt.Errorf("mount_setattr: %w", err))
+		return wire.Fail(wire.StageMount, "/", fmt.Errorf("mount_setattr: %w", err))
 	}
 	return nil
 }
@@ -69,20 +71,20 @@ func Assemble(l wire.Layout, passed []*os.File) error {
 // pivot makes root the root of this process and unmounts the old one, which stays below no name.
 func pivot(root *os.File) error {
 	if err := unix.MoveMount(int(root.Fd()), "", unix.AT_FDCWD, covered, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return failed(wire.StagePivot, covered, fmt.Errorf("move_mount: %w", err))
+		return wire.Fail(wire.StagePivot, covered, fmt.Errorf("move_mount: %w", err))
 	}
 	if err := unix.Fchdir(int(root.Fd())); err != nil {
-		return failed(wire.StagePivot, "/", fmt.Errorf("fchdir: %w", err))
+		return wire.Fail(wire.StagePivot, "/", fmt.Errorf("fchdir: %w", err))
 	}
 	// The old root lands on top of the new one; the unmount then takes it, and all below it, away.
 	if err := unix.PivotRoot(".", "."); err != nil {
-		return failed(wire.StagePivot, "/", fmt.Errorf("pivot_root: %w", err))
+		return wire.Fail(wire.StagePivot, "/", fmt.Errorf("pivot_root: %w", err))
 	}
 	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return failed(wire.StagePivot, "/", fmt.Errorf("umount: %w", err))
+		return wire.Fail(wire.StagePivot, "/", fmt.Errorf("umount: %w", err))
 	}
 	if err := unix.Chdir("/"); err != nil {
-		return failed(wire.StagePivot, "/", fmt.Errorf("chdir: %w", err))
+		return wire.Fail(wire.StagePivot, "/", fmt.Errorf("chdir: %w", err))
 	}
 	return nil
 }
@@ -103,7 +105,7 @@ func prepare(b wire.Bind, passed []*os.File) (*detached, error) {
 		return &detached{mount: f}, err
 	case b.FD >= 0:
 		if b.FD >= len(passed) {
-			return nil, failed(wire.StageSource, b.Target, fmt.Errorf("descriptor %d was not handed over", b.FD))
+			return nil, wire.Fail(wire.StageSource, b.Target, fmt.Errorf("descriptor %d was not handed over", b.FD))
 		}
 		return &detached{mount: passed[b.FD]}, nil
 	}
@@ -149,12 +151,12 @@ func (d *detached) attach(root *os.File, b wire.Bind) error {
 func put(root *os.File, target string, mount *os.File, file, create bool) error {
 	at, err := place(root, target, file, create)
 	if err != nil {
-		return failed(wire.StageMount, target, err)
+		return wire.Fail(wire.StageMount, target, err)
 	}
 	defer at.Close()
 	err = unix.MoveMount(int(mount.Fd()), "", int(at.Fd()), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 	if err != nil {
-		return failed(wire.StageMount, target, fmt.Errorf("move_mount: %w", err))
+		return wire.Fail(wire.StageMount, target, fmt.Errorf("move_mount: %w", err))
 	}
 	return nil
 }

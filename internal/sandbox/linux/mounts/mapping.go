@@ -1,3 +1,5 @@
+//go:build linux
+
 package mounts
 
 import (
@@ -29,7 +31,7 @@ type Mappings struct {
 func (m *Mappings) For(source *os.File) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(source.Fd()), &st); err != nil {
-		return nil, failed(wire.StageSource, source.Name(), err)
+		return nil, wire.Fail(wire.StageSource, source.Name(), err)
 	}
 	owner := [2]uint32{st.Uid, st.Gid}
 	m.mu.Lock()
@@ -39,7 +41,7 @@ func (m *Mappings) For(source *os.File) (*os.File, error) {
 	}
 	f, err := m.make(int(st.Uid), int(st.Gid))
 	if err != nil {
-		return nil, failed(wire.StageIDMap, source.Name(), err)
+		return nil, wire.Fail(wire.StageIDMap, source.Name(), err)
 	}
 	if m.made == nil {
 		m.made = map[[2]uint32]*os.File{}

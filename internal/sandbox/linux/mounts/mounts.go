@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package mounts builds the file system that a sandbox sees (A-SBX-01, A-POL-02).
 //
 // Everything is mounted by descriptor: a source is opened, compared with the identity that was resolved at apply, and the
@@ -47,18 +49,18 @@ func Attr(r sandbox.Rights) uint64 {
 func OpenSource(path string, id sandbox.FileID, file bool) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, failed(wire.StageSource, path, err)
+		return nil, wire.Fail(wire.StageSource, path, err)
 	}
 	f := os.NewFile(uintptr(fd), path)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		f.Close()
-		return nil, failed(wire.StageSource, path, err)
+		return nil, wire.Fail(wire.StageSource, path, err)
 	}
 	kind := st.Mode & unix.S_IFMT
 	if id != (sandbox.FileID{}) && (uint64(st.Dev) != id.Dev || st.Ino != id.Ino) || !file && kind != unix.S_IFDIR || file && kind == unix.S_IFDIR {
 		f.Close()
-		return nil, failed(wire.StageSource, path, ErrReplaced)
+		return nil, wire.Fail(wire.StageSource, path, ErrReplaced)
 	}
 	return f, nil
 }
@@ -72,7 +74,7 @@ func Clone(source *os.File, attr uint64, mapping *os.File) (*os.File, error) {
 func clone(source *os.File, attr uint64, mapping *os.File, recursive uint) (*os.File, error) {
 	fd, err := unix.OpenTree(int(source.Fd()), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|recursive)
 	if err != nil {
-		return nil, failed(wire.StageMount, source.Name(), fmt.Errorf("open_tree: %w", err))
+		return nil, wire.Fail(wire.StageMount, source.Name(), fmt.Errorf("open_tree: %w", err))
 	}
 	f := os.NewFile(uintptr(fd), source.Name())
 	set := unix.MountAttr{Attr_set: attr, Propagation: unix.MS_PRIVATE}
@@ -84,17 +86,7 @@ func clone(source *os.File, attr uint64, mapping *os.File, recursive uint) (*os.
 	}
 	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|recursive, &set); err != nil {
 		f.Close()
-		return nil, failed(stage, source.Name(), fmt.Errorf("mount_setattr: %w", err))
+		return nil, wire.Fail(stage, source.Name(), fmt.Errorf("mount_setattr: %w", err))
 	}
 	return f, nil
-}
-
-// failed describes a failure so that it can cross to the broker and be explained there.
-func failed(stage wire.Stage, target string, err error) *wire.Failed {
-	f := &wire.Failed{Stage: stage, Target: target, Detail: err.Error()}
-	var errno unix.Errno
-	if errors.As(err, &errno) {
-		f.Errno = int(errno)
-	}
-	return f
 }

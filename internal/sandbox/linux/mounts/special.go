@@ -1,3 +1,5 @@
+//go:build linux
+
 package mounts
 
 import (
@@ -14,7 +16,7 @@ import (
 func tmpfs(size int64, attr uint64, mode string) (*os.File, error) {
 	f, err := fresh("tmpfs", attr, [][2]string{{"size", strconv.FormatInt(size, 10)}, {"mode", mode}})
 	if err != nil {
-		return nil, failed(wire.StageMount, "tmpfs", err)
+		return nil, wire.Fail(wire.StageMount, "tmpfs", err)
 	}
 	return f, nil
 }
@@ -25,16 +27,16 @@ func tmpfs(size int64, attr uint64, mode string) (*os.File, error) {
 func procfs() (*os.File, error) {
 	f, err := fresh("proc", Base|NoExec, [][2]string{{"hidepid", "invisible"}})
 	if err != nil {
-		return nil, failed(wire.StageProc, "/proc", err)
+		return nil, wire.Fail(wire.StageProc, "/proc", err)
 	}
 	if err := forbidNamespaces(f); err != nil {
 		f.Close()
-		return nil, failed(wire.StageSysctl, "user.max_user_namespaces", err)
+		return nil, wire.Fail(wire.StageSysctl, "user.max_user_namespaces", err)
 	}
 	set := unix.MountAttr{Attr_set: ReadOnly}
 	if err := unix.MountSetattr(int(f.Fd()), "", unix.AT_EMPTY_PATH, &set); err != nil {
 		f.Close()
-		return nil, failed(wire.StageProc, "/proc", fmt.Errorf("mount_setattr: %w", err))
+		return nil, wire.Fail(wire.StageProc, "/proc", fmt.Errorf("mount_setattr: %w", err))
 	}
 	return f, nil
 }

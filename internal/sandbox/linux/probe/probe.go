@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package probe says why a sandbox cannot be built on this machine and what to do about it (A-ERR-01, preflight).
 //
 // Facts are read once and passed as a value, so that each refusal can be tested without a machine that has it. Nothing here
@@ -85,7 +87,7 @@ func Explain(e *wire.Failed, f Facts) *fault.Error {
 	// AppArmor lets the namespaces be made and then refuses whatever needs a capability in them.
 	if refused && f.AppArmorUserns && !f.Root {
 		switch e.Stage {
-		case wire.StageClone, wire.StageNamespace, wire.StageProc, wire.StageSysctl, wire.StageMount, wire.StagePivot, wire.StageDrop:
+		case wire.StageClone, wire.StageMap, wire.StageNamespace, wire.StageProc, wire.StageSysctl, wire.StageMount, wire.StagePivot, wire.StageDrop:
 			return missing("apparmor", e.Target, e)
 		}
 	}
@@ -98,7 +100,7 @@ func Explain(e *wire.Failed, f Facts) *fault.Error {
 			return missing("program", e.Target, e)
 		}
 		return missing("user_namespace", e.Target, e)
-	case wire.StageNamespace, wire.StageDrop, wire.StageCgroup:
+	case wire.StageMap, wire.StageNamespace, wire.StageDrop, wire.StageCgroup:
 		return missing("user_namespace", e.Target, e)
 	case wire.StageProc, wire.StageSysctl:
 		return missing("proc_masked", e.Target, e)

@@ -1,15 +1,22 @@
+//go:build linux
+
 package wire
 
-import "sekisho/internal/sandbox"
+import (
+	"errors"
+	"syscall"
+
+	"sekisho/internal/sandbox"
+)
 
 // Request is what the broker sends; exactly one member is set, in this order over a connection: Files (any number of
 // times), Setup, then per run Start and, when the reply was Stopped, Release.
 type Request struct {
 	// Files hands over descriptors that Setup's indexes count, because one packet holds only MaxFiles.
-	Files   bool     `json:",omitempty"`
-	Setup   *Setup   `json:",omitempty"`
-	Start   *Start   `json:",omitempty"`
-	Release *Release `json:",omitempty"`
+	Files   bool
+	Setup   *Setup
+	Start   *Start
+	Release *Release
 }
 
 // Setup is everything PID 1 builds before the first run. It is sent only after PID 1 is in its cgroup.
@@ -19,8 +26,10 @@ type Setup struct {
 	Rules []Rule
 	// Filter is the assembled seccomp program.
 	Filter []byte
-	// UID and GID are what the payload sees of itself; Hostname is the name of the UTS namespace.
+	// UID and GID are the ids inside; with Become, PID 1 takes them on and drops all other groups.
 	UID, GID int
+	Become   bool
+	// Hostname is the name of the UTS namespace.
 	Hostname string
 }
 
@@ -77,13 +86,13 @@ type Release struct{ Run bool }
 // Reply is what PID 1 sends; exactly one member is set.
 type Reply struct {
 	// Ready follows Setup; the seccomp notification descriptor comes with it.
-	Ready bool `json:",omitempty"`
+	Ready bool
 	// Failed follows Setup or Start.
-	Failed *Failed `json:",omitempty"`
+	Failed *Failed
 	// Stopped follows Start: the process stands before its first instruction; its executable comes with it, opened.
-	Stopped bool `json:",omitempty"`
+	Stopped bool
 	// Ended follows Release: the entry process and every descendant are gone.
-	Ended *Ended `json:",omitempty"`
+	Ended *Ended
 }
 
 // Failed names the stage that failed, the system's error number (0 if there is none) and what it was about.
@@ -92,6 +101,16 @@ type Failed struct {
 	Errno  int
 	Target string
 	Detail string
+}
+
+// Fail describes a failure so that it can cross to the broker and be explained there.
+func Fail(stage Stage, target string, err error) *Failed {
+	f := &Failed{Stage: stage, Target: target, Detail: err.Error()}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		f.Errno = int(errno)
+	}
+	return f
 }
 
 // Error makes a Failed the error of the function that met it.
@@ -109,6 +128,7 @@ type Stage string
 const (
 	StageClone     Stage = "clone"
 	StageCgroup    Stage = "cgroup"
+	StageMap       Stage = "id_map"
 	StageIDMap     Stage = "idmap"
 	StageNamespace Stage = "namespace"
 	StageProc      Stage = "proc"

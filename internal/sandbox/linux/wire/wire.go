@@ -1,12 +1,13 @@
+//go:build linux
+
 // Package wire carries messages and descriptors between the broker and PID 1 of a sandbox (A-SBX-06).
 //
 // The transport is one SOCK_SEQPACKET socket pair made by the broker; only PID 1 inherits the other end and no payload ever
-// holds it. A message is one JSON value in one packet; a large one travels in a sealed memory file beside an empty packet,
+// holds it. A message is one packet; a large one travels in a sealed memory file beside an almost empty packet,
 // because argument lists may be longer than a socket buffer. Either end's death is an io.EOF at the other.
 package wire
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,9 @@ const (
 	inline     = 48 << 10
 	MaxMessage = 16 << 20
 )
+
+// elsewhere alone in a packet says that the message is in a memory file. No message encodes to it.
+const elsewhere = 0xff
 
 // Conn is one end. Send may be called from several goroutines, Receive from one.
 type Conn struct {
@@ -47,32 +51,57 @@ func Pair() (*Conn, *os.File, error) {
 	return c, os.NewFile(uintptr(fds[1]), "sandbox socket"), nil
 }
 
-// Open takes over a descriptor, which must be a SOCK_SEQPACKET socket.
+// Open takes over a descriptor, which must be a SOCK_SEQPACKET socket, for goroutines: waiting costs no thread.
 func Open(fd int) (*Conn, error) {
-	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
-	if err == nil && kind != unix.SOCK_SEQPACKET {
-		err = errors.New("not a packet socket")
+	if err := check(fd); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		unix.CloseOnExec(fd)
-		err = unix.SetNonblock(fd, true)
-	}
-	if err != nil {
+	if err := unix.SetNonblock(fd, true); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("opening the socket of a sandbox: %w", err)
 	}
 	return &Conn{file: os.NewFile(uintptr(fd), "sandbox socket")}, nil
 }
 
+// OpenThread is Open for one locked OS thread: waiting blocks that thread itself, so that a message wakes nobody else.
+func OpenThread(fd int) (*Conn, error) {
+	if err := check(fd); err != nil {
+		return nil, err
+	}
+	return &Conn{file: os.NewFile(uintptr(fd), "sandbox socket")}, nil
+}
+
+// Gone blocks the calling thread until the peer has closed its end.
+func (c *Conn) Gone() error {
+	fds := []unix.PollFd{{Fd: int32(c.file.Fd())}} // no event is asked for: only the hang-up is reported
+	for {
+		if n, err := unix.Poll(fds, -1); err == unix.EINTR || err == nil && n == 0 {
+			continue
+		} else {
+			return err
+		}
+	}
+}
+
+func check(fd int) error {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err == nil && kind != unix.SOCK_SEQPACKET {
+		err = errors.New("not a packet socket")
+	}
+	if err != nil {
+		unix.Close(fd)
+		return fmt.Errorf("opening the socket of a sandbox: %w", err)
+	}
+	unix.CloseOnExec(fd)
+	return nil
+}
+
 // Close ends the connection; a blocked Receive returns an error.
 func (c *Conn) Close() error { return c.file.Close() }
 
 // Send writes one message with copies of the files, which stay the caller's.
-func (c *Conn) Send(v any, files ...*os.File) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encoding a sandbox message: %w", err)
-	}
+func (c *Conn) Send(m message, files ...*os.File) error {
+	data := encode(m)
 	fds := make([]int, 0, len(files)+1)
 	for _, f := range files {
 		fds = append(fds, int(f.Fd()))
@@ -86,7 +115,7 @@ func (c *Conn) Send(v any, files ...*os.File) error {
 			return err
 		}
 		defer mem.Close()
-		fds, data = append(fds, int(mem.Fd())), []byte{' '}
+		fds, data = append(fds, int(mem.Fd())), []byte{elsewhere}
 	}
 	c.send.Lock()
 	defer c.send.Unlock()
@@ -94,7 +123,7 @@ func (c *Conn) Send(v any, files ...*os.File) error {
 	if len(fds) > 0 {
 		oob = unix.UnixRights(fds...)
 	}
-	err = c.raw(false, func(fd int) error {
+	err := c.raw(false, func(fd int) error {
 		return unix.Sendmsg(fd, data, oob, nil, unix.MSG_NOSIGNAL)
 	})
 	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
@@ -103,8 +132,8 @@ func (c *Conn) Send(v any, files ...*os.File) error {
 	return err
 }
 
-// Receive reads one message into v and returns its descriptors, which the caller closes. io.EOF means that the peer is gone.
-func (c *Conn) Receive(v any) ([]*os.File, error) {
+// Receive reads one message into m and returns its descriptors, which the caller closes. io.EOF means that the peer is gone.
+func (c *Conn) Receive(m message) ([]*os.File, error) {
 	if c.buf == nil {
 		c.buf, c.oob = make([]byte, inline+1), make([]byte, unix.CmsgSpace((MaxFiles+1)*4))
 	}
@@ -124,11 +153,11 @@ func (c *Conn) Receive(v any) ([]*os.File, error) {
 		err = errors.New("sandbox message was cut")
 	}
 	data := c.buf[:n]
-	if err == nil && n == 1 && data[0] == ' ' {
+	if err == nil && n == 1 && data[0] == elsewhere {
 		data, files, err = fromMemory(files)
 	}
 	if err == nil {
-		err = json.Unmarshal(data, v)
+		err = decode(data, m)
 	}
 	if err != nil {
 		CloseAll(files)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -29,33 +30,33 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *record, *upstream, *keep, *port, flag.Args()); err != nil {
+	o := options{record: *record, upstream: *upstream, keep: *keep, port: *port, out: os.Stdout}
+	if err := o.run(ctx, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "scriptmodel:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, record, upstream string, keep bool, port int, args []string) error {
-	if (record == "") != (len(args) == 1) {
+type options struct {
+	record, upstream string
+	keep             bool
+	port             int
+	out              io.Writer
+}
+
+func (o options) run(ctx context.Context, args []string) error {
+	if (o.record == "") != (len(args) == 1) || len(args) > 1 {
 		return errors.New("give either one script or -record FILE")
 	}
-	if record != "" {
-		r := &scriptmodel.Recorder{Upstream: upstream, KeepRequests: keep}
-		if err := serve(ctx, r, port); err != nil {
-			return err
-		}
-		script, err := r.Script()
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(record, script, 0o600)
+	if o.record != "" {
+		return o.recordTo(ctx)
 	}
 	s, err := scriptmodel.Load(args[0])
 	if err != nil {
 		return err
 	}
 	v := scriptmodel.New(s)
-	if err := serve(ctx, v, port); err != nil {
+	if err := o.serve(ctx, v); err != nil {
 		return err
 	}
 	for _, f := range v.Failures() {
@@ -64,13 +65,26 @@ func run(ctx context.Context, record, upstream string, keep bool, port int, args
 	return err
 }
 
-// serve answers on loopback until ctx ends.
-func serve(ctx context.Context, h http.Handler, port int) error {
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+func (o options) recordTo(ctx context.Context) error {
+	r := scriptmodel.NewRecorder(o.upstream, o.keep)
+	defer r.Close()
+	if err := o.serve(ctx, r); err != nil {
+		return err
+	}
+	script, err := r.Script()
 	if err != nil {
 		return err
 	}
-	fmt.Println("http://" + l.Addr().String())
+	return os.WriteFile(o.record, script, 0o600)
+}
+
+// serve answers on loopback until ctx ends.
+func (o options) serve(ctx context.Context, h http.Handler) error {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(o.out, "http://"+l.Addr().String())
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()

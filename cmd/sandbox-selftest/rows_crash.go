@@ -1,0 +1,169 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// crashes kills the server at every durable step of making and removing the task's grants (control groups and journal),
+// and once while a program and its daemon run. After the next start nothing may be left.
+func crashes(sc *scene) {
+	const call = `{name: process_run, arguments: {executable: tool, args: ["-c", "echo x > by-process"], cwd: WORKSPACE, timeout_seconds: 30, stdin: null}}`
+	whole := sc.applied(answering(call))
+	if whole == nil {
+		return
+	}
+	if err := whole.crash(0); err != nil {
+		sc.Block("undisturbed", "%v", err)
+		return
+	}
+	effects := strings.Split(strings.TrimSpace(whole.read(whole.dir+"/trace")), "\n")
+	seen, kills := false, 0
+	for i, effect := range effects {
+		if !grant(effect) && (i == 0 || !grant(effects[i-1])) {
+			continue
+		}
+		s := sc.applied(answering(call))
+		if s == nil {
+			return
+		}
+		err := s.crash(i + 1)
+		if !killed(err) {
+			sc.Fail(effect, "the server was to die there: %v", err)
+			continue
+		}
+		kills++
+		if s.leftovers() != nil {
+			seen = true // the control of what follows: a crash does leave something
+		}
+		s.cleaned(fmt.Sprintf("killed at %d: %s", i+1, effect))
+	}
+	if !seen || kills < 5 {
+		sc.Block("the kills", "%d kills, and they left nothing to be cleaned: %v", kills, !seen)
+	}
+	crashWhileRunning(sc)
+}
+
+// grant tells whether an effect belongs to the grants of a task: its control groups, or the journal.
+func grant(effect string) bool {
+	_, path, _ := strings.Cut(effect, " ")
+	return strings.Contains(path, "/sys/fs/cgroup") || !strings.HasPrefix(path, "/") || strings.Contains(path, "/recovery/")
+}
+
+func crashWhileRunning(sc *scene) {
+	s := sc.applied(answering(`{name: process_run, arguments: {executable: tool, args: ["-c", "(trap '' TERM; while echo . >> beat; do sleep 0.1; done) & echo x > started; sleep 100"], cwd: WORKSPACE, timeout_seconds: 120, stdin: null}}`))
+	if s == nil {
+		return
+	}
+	c, err := s.serve(sc.program, 0)
+	if err == nil {
+		_, err = c.enqueue()
+	}
+	if err != nil || !s.await(30*time.Second, func() bool { return s.read(s.workspace+"/started") != "" && s.read(s.workspace+"/beat") != "" }) {
+		sc.Block("while a program runs", "it did not start: %v %s", err, c.log())
+	}
+	size := len(s.read(s.workspace + "/beat"))
+	if !s.await(3*time.Second, func() bool { return len(s.read(s.workspace+"/beat")) > size }) {
+		sc.Block("while a program runs", "its daemon has no heartbeat")
+	}
+	c.cmd.Process.Kill()
+	c.close()
+	last := -1
+	s.await(5*time.Second, func() bool {
+		now := len(s.read(s.workspace + "/beat"))
+		still := now == last
+		last = now
+		return still
+	})
+	grew := s.await(time.Second, func() bool { return len(s.read(s.workspace+"/beat")) > last })
+	sc.Check("the daemon of a killed server", !grew, "it lives on before any recovery")
+	s.cleaned("while a program runs")
+}
+
+// crash runs the site's task under the server that kills itself at its n-th durable effect.
+func (s *site) crash(n int) error {
+	c, err := s.serve(s.sc.crashing, n)
+	if err == nil {
+		var task string
+		if task, err = c.enqueue(); err == nil {
+			_, err = c.finish(task)
+		}
+	}
+	if end := c.close(); end != nil {
+		return end
+	}
+	return err
+}
+
+// cleaned starts the product on what a crash left, ends it, and requires that nothing is left.
+func (s *site) cleaned(when string) {
+	if ok, log := s.starts(); !ok {
+		s.sc.Fail(when, "the next start failed: %.500s", log)
+		return
+	}
+	err := s.leftovers()
+	s.sc.Check(when, err == nil, "left behind: %v", err)
+}
+
+func killed(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+var instanceID = regexp.MustCompile(`instance=([0-9a-f]{16})`)
+
+// leftovers looks for an instance directory, a control group or a process of the site's servers.
+func (s *site) leftovers() error {
+	var errs []error
+	if left, err := os.ReadDir(s.dir + "/state/agent-mcp/instances"); err != nil || len(left) > 0 {
+		errs = append(errs, fmt.Errorf("instances %v %v", left, err))
+	}
+	logs, _ := filepath.Glob(s.dir + "/stderr-*")
+	ids := map[string]bool{}
+	for _, l := range logs {
+		for _, m := range instanceID.FindAllStringSubmatch(s.read(l), -1) {
+			ids[m[1]] = true
+		}
+	}
+	if len(ids) == 0 {
+		errs = append(errs, errors.New("no instance id in the logs: nothing to look for"))
+	}
+	filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+		for id := range ids {
+			if err == nil && d.IsDir() && strings.Contains(d.Name(), id) {
+				errs = append(errs, fmt.Errorf("control group %s", path))
+			}
+		}
+		return nil
+	})
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.Trim(e.Name(), "0123456789") != "" {
+			continue
+		}
+		view := s.read("/proc/"+e.Name()+"/cgroup") + s.read("/proc/"+e.Name()+"/mountinfo")
+		for id := range ids {
+			if strings.Contains(view, id) {
+				errs = append(errs, fmt.Errorf("process %s of instance %s", e.Name(), id))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

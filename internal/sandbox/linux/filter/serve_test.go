@@ -1,0 +1,144 @@
+//go:build linux
+
+package filter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// run starts the helper, serves its forks and returns its output. A count that fails ends the serving.
+func run(t *testing.T, limit int, count error, mode string, args ...string) (out string, exceeded int, err error) {
+	t.Helper()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", 0, err
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "theirs")
+	ours := os.NewFile(uintptr(pair[0]), "ours")
+	defer ours.Close()
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), helperEnv+"="+mode)
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", 0, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", 0, err
+	}
+	theirs.Close()
+	notify, err := receive(ours)
+	if err != nil {
+		cmd.Wait()
+		return "", 0, err
+	}
+	report := make(chan struct{}, 1)
+	served := make(chan error, 1)
+	polled := make(chan struct{}, 1)
+	looks := 0
+	go func() {
+		served <- ServeForks(context.Background(), notify, func() ([]int, error) {
+			pids := descendants(cmd.Process.Pid)
+			if looks++; looks == 20 {
+				polled <- struct{}{}
+			}
+			return pids, count
+		}, limit, report)
+	}()
+	ended := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if mode != "silent" && mode != "run" {
+			return
+		}
+		// Ended as the broker would: at an excess, or when nothing of that kind was seen for a while.
+		select {
+		case <-report:
+			exceeded++
+		case <-polled:
+			if mode == "run" {
+				return
+			}
+		case <-done:
+			return
+		}
+		for _, pid := range descendants(cmd.Process.Pid) {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+		unix.Shutdown(int(ours.Fd()), unix.SHUT_RDWR)
+	}()
+	b, err := io.ReadAll(stdout)
+	close(done)
+	<-ended
+	if err != nil {
+		return "", 0, err
+	}
+	werr := cmd.Wait()
+	if serr := <-served; serr != nil && !errors.Is(serr, count) {
+		t.Errorf("serving forks: %v", serr)
+	}
+	return string(b), exceeded + len(report), werr
+}
+
+func receive(from *os.File) (*os.File, error) {
+	conn, err := net.FileConn(from)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	oob := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := conn.(*net.UnixConn).ReadMsgUnix(make([]byte, 1), oob)
+	if err != nil {
+		return nil, err
+	}
+	msgs, err := unix.ParseSocketControlMessage(oob[:n])
+	if err != nil || len(msgs) != 1 {
+		return nil, fmt.Errorf("no descriptor came: %v", err)
+	}
+	fds, err := unix.ParseUnixRights(&msgs[0])
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "listener"), nil
+}
+
+// descendants lists the living processes below pid, whoever their parent is now: by session would be simpler, but the
+// helper makes none.
+func descendants(pid int) []int {
+	children := map[int][]int{}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		p, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
+		if err != nil {
+			continue
+		}
+		f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if parent, err := strconv.Atoi(f[1]); err == nil && f[0] != "Z" && f[0] != "X" {
+			children[parent] = append(children[parent], p)
+		}
+	}
+	var all []int
+	for todo := children[pid]; len(todo) > 0; todo = todo[1:] {
+		all = append(all, todo[0])
+		todo = append(todo, children[todo[0]]...)
+	}
+	return all
+}

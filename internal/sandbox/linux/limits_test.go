@@ -1,0 +1,79 @@
+//go:build linux && !cgo
+
+package linux_test
+
+import (
+	"testing"
+	"time"
+
+	"sekisho/internal/fault"
+)
+
+// proves A-SBX-02
+func TestTimeLimitEndsTheTree(t *testing.T) {
+	f := declare(t)
+	f.policy.Resources.TimeoutSeconds = 2
+	f.open()
+	for _, c := range []struct {
+		name    string
+		timeout time.Duration
+		least   time.Duration
+	}{
+		{"the call's, when shorter", 300 * time.Millisecond, 300 * time.Millisecond},
+		{"the policy's, when shorter", time.Hour, 2 * time.Second},
+		{"the policy's, when the call has none", 0, 2 * time.Second},
+	} {
+		cmd := f.command("/bin/sh", "-c", "rm -f lock held;"+daemon+"sleep 1000")
+		cmd.Timeout = c.timeout
+		begun := time.Now()
+		r := f.run(cmd)
+		r.coded(t, fault.ResourceTimeLimit)
+		if took := time.Since(begun); took < c.least || took > c.least+10*time.Second {
+			t.Errorf("%s: took %v", c.name, took)
+		}
+		if held(t, f.W+"/lock") {
+			t.Errorf("%s: something outlived the limit", c.name)
+		}
+		f.sh("true").ok(t)
+	}
+}
+
+// proves A-SBX-02
+func TestMemoryLimitEndsTheTree(t *testing.T) {
+	f := declare(t)
+	f.policy.Resources.MemoryMB = 64
+	f.open()
+	const eat = `head -c 200000000 /dev/zero | tail -c 190000000 >/dev/null; echo ate`
+	if out := f.control(eat); out.out != "ate\n" {
+		t.Fatalf("control: %+v", out)
+	}
+	for range 2 {
+		f.sh("rm -f lock held;"+daemon+eat+"; sleep 1000").coded(t, fault.ResourceMemoryLimit)
+		if held(t, f.W+"/lock") {
+			t.Error("something outlived the limit")
+		}
+		f.sh("true").ok(t)
+	}
+}
+
+// proves A-SBX-02
+func TestProcessLimitEndsTheTree(t *testing.T) {
+	f := declare(t)
+	f.policy.Resources.ProcessLimit = 5
+	f.open()
+	const four = `for i in 1 2 3 4; do sleep 0.3 & done; wait; echo all`
+	if out := f.sh(four).ok(t); out != "all\n" {
+		t.Errorf("exactly the limit: %q", out)
+	}
+	const five = `for i in 1 2 3 4 5; do sleep 0.3 & done; wait; echo all`
+	if out := f.control(five).ok(t); out != "all\n" {
+		t.Fatalf("control: %q", out)
+	}
+	for range 2 {
+		r := f.sh(five + "; sleep 1000")
+		r.coded(t, fault.ResourceProcessLimit)
+		f.sh("true").ok(t)
+	}
+	f.sh(`b() { b | b & }; b; sleep 1000`).coded(t, fault.ResourceProcessLimit)
+	f.sh("true").ok(t)
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package matrix
+
+// cases is empty where there is no backend to judge.
+var cases []Case

@@ -1,0 +1,181 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const smallest = "/usr/bin/true"
+
+// small compares the smallest program.
+func (b *bench) small() error {
+	return b.compare(entry{name: "true", path: smallest, warm: 41, cold: 21, goal: goal{bound: 2}})
+}
+
+// large compares programs whose bytes, all hashed at each start, are what they cost.
+func (b *bench) large() error {
+	workspace, err := b.workspace()
+	if err != nil {
+		return err
+	}
+	var entries []entry
+	for _, e := range []struct{ megabytes, warm, cold int }{{15, 21, 11}, {100, 9, 5}} {
+		path, err := b.padded(workspace, e.megabytes)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, entry{name: fmt.Sprintf("%d MB static entry", e.megabytes), path: path, warm: e.warm, cold: e.cold})
+	}
+	return b.compare(entries...)
+}
+
+// entry is one program with the numbers of its pairs.
+type entry struct {
+	name, path string
+	warm, cold int
+	goal       goal // of the warm run
+}
+
+// compare runs programs warm and cold beside plain runs of them.
+func (b *bench) compare(entries ...entry) error {
+	workspace, err := b.workspace()
+	if err != nil {
+		return err
+	}
+	t, err := b.newTask(workspace)
+	if err != nil {
+		return err
+	}
+	b.columns()
+	for _, e := range entries {
+		c, err := command(e.path, workspace)
+		if err != nil {
+			return err
+		}
+		if err := t.open(); err != nil {
+			return errors.Join(err, t.close())
+		}
+		s, err := b.interleave(b.pairs(e.warm), t.warm(c), plain(e.path))
+		if err = errors.Join(err, t.close()); err != nil {
+			return err
+		}
+		s.row(e.name+", warm", e.goal)
+		if s, err = b.interleave(b.pairs(e.cold), t.cold(c), plain(e.path)); err != nil {
+			return err
+		}
+		s.row(e.name+", cold", goal{})
+	}
+	return nil
+}
+
+// workspace makes the directory that tasks may write and run programs from.
+func (b *bench) workspace() (string, error) {
+	dir := filepath.Join(b.dir, "workspace")
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// padded builds a static program of about the given size that ends at once.
+func (b *bench) padded(dir string, megabytes int) (string, error) {
+	source, err := os.MkdirTemp(b.dir, "source-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(source)
+	main := `package main
+
+import (
+	_ "embed"
+	"os"
+)
+
+//go:embed pad
+var pad string
+
+func main() {
+	if len(os.Args) > 100 {
+		os.Stdout.WriteString(pad)
+	}
+}
+`
+	pad := strings.Repeat("sekisho!", (megabytes-1)<<17)
+	for name, text := range map[string]string{"main.go": main, "pad": pad, "go.mod": "module padded\n\ngo 1.26\n"} {
+		if err := os.WriteFile(filepath.Join(source, name), []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	out := filepath.Join(dir, fmt.Sprintf("entry-%d", megabytes))
+	build := exec.CommandContext(b.ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", out, ".")
+	build.Dir = source
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building a program of %d MB: %w\n%s", megabytes, err, said)
+	}
+	return out, nil
+}
+
+// bubblewrap compares a cold sandbox with the usual tool for namespaces.
+func (b *bench) bubblewrap() error {
+	name := "true, cold"
+	path, err := b.findBubblewrap()
+	if err != nil {
+		notRun(name, err.Error())
+		return nil
+	}
+	argv := []string{path, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+		"--new-session", "--die-with-parent", "--ro-bind", "/usr", "/usr"}
+	for _, link := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		if to, err := os.Readlink(link); err == nil {
+			argv = append(argv, "--symlink", to, link)
+		} else if _, err := os.Stat(link); err == nil {
+			argv = append(argv, "--ro-bind", link, link)
+		}
+	}
+	argv = append(argv, "--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--chdir", "/", smallest)
+	if err := plain(argv...)(); err != nil {
+		notRun(name, "bubblewrap cannot make its namespaces here: "+err.Error())
+		return nil
+	}
+	workspace, err := b.workspace()
+	if err != nil {
+		return err
+	}
+	t, err := b.newTask(workspace)
+	if err != nil {
+		return err
+	}
+	c, err := command(smallest, workspace)
+	if err != nil {
+		return err
+	}
+	s, err := b.interleave(b.pairs(21), t.cold(c), plain(argv...))
+	if err != nil {
+		return err
+	}
+	b.columns()
+	s.row(name, goal{bound: 2})
+	return nil
+}
+
+// findBubblewrap looks for the program and, as root, has it installed where Debian's tools are.
+func (b *bench) findBubblewrap() (string, error) {
+	if path, err := exec.LookPath("bwrap"); err == nil {
+		return path, nil
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
+		return "", errors.New("bubblewrap is not installed, and only root can install it here")
+	}
+	note("", "installing bubblewrap with apt-get, to compare with it")
+	install := exec.CommandContext(b.ctx, "sh", "-c", "apt-get install -y -q bubblewrap || { apt-get update -q && apt-get install -y -q bubblewrap; }")
+	install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	if said, err := install.CombinedOutput(); err != nil {
+		lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+		return "", fmt.Errorf("bubblewrap is not installed and apt-get failed: %s", lines[len(lines)-1])
+	}
+	return exec.LookPath("bwrap")
+}

@@ -1,0 +1,63 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	add(map[string]action{
+		"alloc": {"MIB", func(a []string) (string, error) { // anonymous
+			n := int(number(a[0]))
+			for range n {
+				b, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+				if err != nil {
+					return "", err
+				}
+				fill(b)
+			}
+			return "filled " + a[0], nil
+		}},
+		"alloc-memfd": {"MIB", func(a []string) (string, error) {
+			fd, err := unix.MemfdCreate("alloc", unix.MFD_CLOEXEC)
+			if err != nil {
+				return "", err
+			}
+			return pour(os.NewFile(uintptr(fd), "memfd"), a[0])
+		}},
+		"alloc-file": {"MIB PATH", func(a []string) (string, error) { // on tmpfs that is memory
+			f, err := os.Create(a[1])
+			if err != nil {
+				return "", err
+			}
+			return pour(f, a[0])
+		}},
+		// A secret in memory for others to read; its place and process id are in the detail.
+		"secret": {"TEXT SECONDS", func(a []string) (string, error) {
+			copy(buffer[:], a[0])
+			os.Stdout.WriteString("{\"pid\":" + itoa(os.Getpid()) + ",\"address\":" + itoa(int(uintptr(unsafe.Pointer(&buffer)))) + "}\n")
+			return actions["sleep"].run(a[1:])
+		}},
+	})
+}
+
+func fill(b []byte) {
+	for i := 0; i < len(b); i += 4096 {
+		b[i] = 1
+	}
+}
+
+func pour(f *os.File, mib string) (string, error) {
+	chunk := make([]byte, 1<<20)
+	fill(chunk)
+	for range int(number(mib)) {
+		if _, err := f.Write(chunk); err != nil {
+			return "", err
+		}
+	}
+	return "filled " + mib, nil
+}
