@@ -22,7 +22,7 @@ type sourceFile struct {
 func product(t *testing.T) []sourceFile {
 	t.Helper()
 	var files []sourceFile
-	for _, dir := range []string{"internal", "cmd/agent-mcp", "config"} {
+	for _, dir := range []string{"internal", "cmd/agent-mcp", "cmd/relaycodex", "config"} {
 		err := filepath.WalkDir(filepath.Join(root(t), dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
