@@ -21,20 +21,29 @@ import (
 	"sekisho/config"
 	"sekisho/internal/locale"
 	"sekisho/internal/relay"
+	"sekisho/internal/relay/ask"
 	"sekisho/internal/relay/codex"
 	"sekisho/internal/relay/profile"
 	"sekisho/internal/relay/uicontract"
 	"sekisho/internal/relay/web"
 	"sekisho/internal/relay/worker"
+	"sekisho/test/fakes/mcp"
 	"sekisho/test/fakes/responses"
 	"sekisho/test/headless"
 
 	"sekisho/internal/relay/transport"
 )
 
-// TestMain lets this test binary be the supervisor of the codex that it starts, as the product binary is.
+// TestMain lets this test binary be the supervisor of the codex that it starts, as the product binary is, and the MCP
+// server that codex starts.
 func TestMain(m *testing.M) {
 	if transport.SuperviseChild() {
+		return
+	}
+	if len(os.Args) == 3 && os.Args[1] == serveMCP {
+		if err := mcp.Run(context.Background(), os.Args[2]); err != nil {
+			os.Exit(1)
+		}
 		return
 	}
 	os.Exit(m.Run())
@@ -99,6 +108,7 @@ type options struct {
 	version string // default: the target
 	remote  bool   // a WebSocket with a bearer token instead of a child
 	config  string // more of config.toml
+	model   string // default: one that the target version knows
 }
 
 // token is what must never be seen outside the handshake.
@@ -111,8 +121,9 @@ func newWorld(t *testing.T, o options) *world {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	t.Cleanup(cancel)
-	w := &world{t: t, ctx: ctx, version: o.version, provider: responses.Start(t), home: t.TempDir(), work: t.TempDir(), tape: &tape{}, log: &logBuffer{}}
-	if err := responses.Home(w.home, w.provider.URL(), o.config, w.work); err != nil {
+	w := &world{t: t, ctx: ctx, version: o.version, provider: responses.Start(t), home: responses.TempHome(t), work: responses.TempHome(t), tape: &tape{}, log: &logBuffer{}}
+	config := responses.Config{BaseURL: w.provider.URL(), Trusted: []string{w.work}, Extra: o.config, Model: o.model}
+	if err := config.Write(w.home); err != nil {
 		t.Fatal(err)
 	}
 	w.profile = profile.Profile{Name: "local", LocalRoot: w.work, ServerRoot: w.work, Enabled: true, Codex: binary(t, o.version)}
@@ -320,4 +331,36 @@ func (w *world) fit() {
 	if strings.Contains(w.log.String(), token) || strings.Contains(w.tape.methods(), token) {
 		w.t.Error("the bearer token was seen")
 	}
+}
+
+const serveMCP = "serve-mcp"
+
+// choose answers a card with the choice of a kind.
+func (w *world) choose(card uicontract.Card, kind string) uicontract.Result {
+	w.t.Helper()
+	for _, c := range card.Choices {
+		if c.Kind == kind {
+			return w.do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Choice: c.ID, SeenEnd: card.Long}, nil)
+		}
+	}
+	w.t.Fatalf("the card offers no %s: %+v", kind, card.Choices)
+	return uicontract.Result{}
+}
+
+// kinds are what a card offers.
+func kinds(card uicontract.Card) string {
+	var list []string
+	for _, c := range card.Choices {
+		list = append(list, c.Kind)
+	}
+	return strings.Join(list, " ")
+}
+
+// state waits until a card is in a state.
+func (w *world) state(card uicontract.Card, state ask.State) {
+	w.t.Helper()
+	w.wait("card "+string(state), func(v *headless.View) bool {
+		c := v.Card(card.ID)
+		return c != nil && c.State == uicontract.CardState(state)
+	})
 }

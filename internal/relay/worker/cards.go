@@ -98,5 +98,5 @@ func (p *partition) facts(body codex.ServerRequest) ask.Facts {
 	if t == nil {
 		return ask.Facts{}
 	}
-	return ask.Facts{Changes: t.changes(scope.Turn, scope.Item)}
+	return ask.Facts{Changes: t.changes(scope)}
 }

@@ -46,7 +46,7 @@ type session struct {
 func (w *Worker) begin(ctx context.Context, gen relay.Generation, p profile.Profile, link Link, log *slog.Logger) error {
 	s := &session{w: w, gen: gen, profile: p, link: link, log: log, turns: turn.New(gen)}
 	s.ctx, s.cancel = context.WithCancel(w.ctx)
-	s.client = rpc.New(link.Conn, rpc.Options{Generation: gen, Handler: s, Log: log})
+	s.client = rpc.New(link.Conn, rpc.Options{Generation: gen, Handler: s, Log: w.o.Log})
 	err := s.handshake(ctx)
 	var account codex.AccountReadResult
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 	"sekisho/internal/relay"
 	"sekisho/internal/relay/codex"
 	"sekisho/internal/relay/history"
+	"sekisho/internal/relay/turn"
 	"sekisho/internal/relay/uicontract"
 	"sekisho/internal/visible"
 )
@@ -44,10 +45,24 @@ func (s *session) progress(n codex.Notification) {
 		return
 	}
 	w.emitItem(p, t, k)
+	s.nameByMessage(t, n)
 	if e, ok := t.win.Entry(k); ok {
 		if changes := changesOf(e); changes != nil {
 			s.after = append(s.after, func() { w.asks.SetChanges(p.owner, s.gen, t.id, k.Turn, k.Item, changes) })
 		}
+	}
+}
+
+// nameByMessage titles a new thread by its first message, as the server's own list will.
+func (s *session) nameByMessage(t *thread, n codex.Notification) {
+	done, ok := n.(*codex.ItemCompleted)
+	if !ok || t.summary.Title != "" {
+		return
+	}
+	if m, ok := done.Item.Body.(*codex.UserMessage); ok {
+		text, _ := codex.Bound(userText(m), titleBytes)
+		t.summary.Title = visible.Line(text, titleBytes)
+		s.w.emitSummary(s.part, t)
 	}
 }
 
@@ -144,7 +159,8 @@ func (w *Worker) item(p *partition, t *thread, e history.Entry, limit int) uicon
 	out.Status = uicontract.ItemRunning
 	if s := w.live; e.Severed || s == nil || s.part != p {
 		out.Status = uicontract.ItemAbandoned
-	} else if turn, ok := s.turns.Turn(t.id, e.Key.Turn); ok && turn.Status.Ended() && out.Command == nil {
+	} else if known, ok := s.turns.Turn(t.id, e.Key.Turn); ok && known.Status.Ended() && (out.Command == nil || known.Status != turn.Completed) {
+		// A command can outlive a turn that completed; one that an interrupt cut off is never heard of again.
 		out.Status = uicontract.ItemAbandoned
 	}
 	if e.Changes != nil {
@@ -189,8 +205,8 @@ func changesOf(e history.Entry) []codex.FileUpdate {
 	return nil
 }
 
-func (t *thread) changes(turn relay.TurnID, item relay.ItemID) []codex.FileUpdate {
-	e, ok := t.win.Entry(history.Key{Turn: turn, Item: item})
+func (t *thread) changes(scope codex.Scope) []codex.FileUpdate {
+	e, ok := t.win.Entry(history.Key{Turn: scope.Turn, Item: scope.Item})
 	if !ok {
 		return nil
 	}
