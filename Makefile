@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help setup build demo demo-negative test check race sandbox selftest contract contract-update bench fuzz clean
+.PHONY: help setup build demo demo-negative test check race sandbox selftest contract contract-update bench e2e-core fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -13,7 +13,7 @@ setup: ## check tools, fetch what the module needs (works offline once fetched)
 	@scripts/setup
 
 build: setup ## the product binaries, statically linked
-	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/agent-mcp
+	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/agent-mcp ./cmd/relaycodex
 
 demo: build ## the newcomer's run; OLLAMA=URL MODEL=name uses a real model
 	@scripts/demo $(if $(OLLAMA),-ollama '$(OLLAMA)' -model '$(MODEL)')
@@ -49,6 +49,10 @@ contract-update: ## record what the pinned CLIs generate; review the change like
 
 bench: build ## ratios against plain processes, bubblewrap, a bare HTTP client and a bare SDK server
 	@CGO_ENABLED=0 go run ./test/bench
+
+e2e-core: setup ## relaycodex against the real Codex CLI (three versions), headless
+	@for v in 0.159.1 0.155.1 0.171.0; do scripts/codex $$v >/dev/null; done
+	CGO_ENABLED=0 go test -count=1 -timeout 20m -tags realcodex ./test/e2e-core
 
 fuzz: ## every decoder for a short while each (FUZZTIME=30s)
 	@scripts/fuzz
