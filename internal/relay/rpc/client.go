@@ -177,7 +177,7 @@ func (c *Client) finish(err error) {
 
 	c.out.close(err)
 	for _, id := range keys {
-		c.in.add(event{retired: &retired{relay.Key{Generation: c.gen, Request: id}, GenerationEnded}})
+		c.in.retire(relay.Key{Generation: c.gen, Request: id}, GenerationEnded)
 	}
 	c.in.add(event{ended: &ended{err}})
 	c.log.Info("connection ended", "class", string(transport.ClassOf(err)), "error", err.Error())

@@ -139,7 +139,9 @@ func TestResponsesToNothing(t *testing.T) {
 		w.say(`{"id":1,"result":{}}`, `{"id":"1","result":{}}`, `{"id":0,"error":{"code":1,"message":""}}`)
 		synctest.Wait()
 		var outcome Outcome
-		go func() { outcome, _ = c.Call(t.Context(), codex.TurnInterrupt, codex.TurnInterruptParams{}, nil, CallOptions{}) }()
+		go func() {
+			outcome, _ = c.Call(t.Context(), codex.TurnInterrupt, codex.TurnInterruptParams{}, nil, CallOptions{})
+		}()
 		synctest.Wait()
 		w.say(`{"id":1,"result":{}}`, `{"id":1,"error":{"code":-32600,"message":"no active turn"}}`)
 		synctest.Wait()
@@ -214,4 +216,3 @@ func FuzzFrame(f *testing.F) {
 		c.Wait()
 	})
 }
-

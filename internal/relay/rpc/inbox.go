@@ -70,6 +70,21 @@ func (b *inbox) add(e event) {
 	b.signal()
 }
 
+// retire queues the end of a request. If the Handler has not been told of the request yet, it never is: so a server that
+// asks and withdraws without end fills nothing.
+func (b *inbox) retire(key relay.Key, why Retirement) {
+	b.mu.Lock()
+	for i, e := range b.events {
+		if e.request != nil && e.request.Key == key {
+			b.events = append(b.events[:i:i], b.events[i+1:]...)
+			b.mu.Unlock()
+			return
+		}
+	}
+	b.mu.Unlock()
+	b.add(event{retired: &retired{key, why}})
+}
+
 // notify queues a notification of size bytes. It returns how many were dropped because there was no room.
 func (b *inbox) notify(n codex.Notification, size int) (dropped int) {
 	b.mu.Lock()

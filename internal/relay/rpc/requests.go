@@ -107,14 +107,18 @@ func (c *Client) resolved(id relay.RequestID) {
 	c.mu.Lock()
 	p, ok := c.requests.byID[id]
 	c.requests.remove(id)
+	var reply *item
+	if ok {
+		reply = p.reply
+	}
 	c.mu.Unlock()
 	if !ok {
 		return // another client's, or long settled
 	}
-	if p.reply != nil {
-		c.out.withdraw(p.reply, gone("resolved"))
+	if reply != nil {
+		c.out.withdraw(reply, gone("resolved"))
 	}
-	c.in.add(event{retired: &retired{relay.Key{Generation: c.gen, Request: id}, Resolved}})
+	c.in.retire(relay.Key{Generation: c.gen, Request: id}, Resolved)
 }
 
 // Reply answers a request with a result: at most one reply per request leaves, whoever asks and however often. The
