@@ -20,22 +20,22 @@ const (
 // before. Nothing is joined by itself (R-REC-05).
 func (s *session) firstReads() {
 	w := s.w
+	w.mu.Lock()
+	var open []relay.ThreadID
+	if w.live == s {
+		for id, t := range s.part.threads {
+			if t.open && t.stale { // what is opened from now on is read then
+				open = append(open, id)
+			}
+		}
+	}
+	w.mu.Unlock()
 	if err := s.listThreads(s.ctx, "", ""); err != nil {
 		s.readFailed("", err)
 	}
 	if err := s.readModels(s.ctx); err != nil {
 		s.readFailed("", err)
 	}
-	w.mu.Lock()
-	var open []relay.ThreadID
-	if w.live == s {
-		for id, t := range s.part.threads {
-			if t.open {
-				open = append(open, id)
-			}
-		}
-	}
-	w.mu.Unlock()
 	for _, id := range open {
 		s.resync(id)
 	}

@@ -1,0 +1,18 @@
+package reports
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func tokenFile(t *testing.T, token string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func actAsServer() bool { return false }
