@@ -368,6 +368,21 @@ func TestAGapStartsTheWindowAnew(t *testing.T) {
 	}
 }
 
+// proves R-REC-04: the newest items of a long turn touch neither its first nor its last item, and stand in it all the same.
+func TestTheFirstItemsPageFitsIntoTheSummary(t *testing.T) {
+	w := New(me, "t", gen)
+	w.Note(gen, startedNote("u2", message(t, "live", "")))
+	w.MergeTurns(gen, w.NewestTurns(), codex.TurnsListResult{Data: []codex.Turn{
+		{ID: "u2", Status: codex.TurnInProgress, Items: []codex.Item{message(t, "q", "page")}},
+		{ID: "u1", Status: codex.TurnCompleted, Items: []codex.Item{message(t, "a", "page"), message(t, "z", "page")}}}})
+	if m := w.MergeItems(gen, w.NewestItems(), page(t, "c", "u2/y", "u2/z")); m.Gap {
+		t.Error("a gap")
+	}
+	older, _ := w.OlderItems()
+	w.MergeItems(gen, older, page(t, "d", "u2/w", "u2/x"))
+	expect(t, w, "u1/a!:page u1/z!:page u2/q!:page u2/w!:page u2/x!:page u2/y!:page u2/z!:page u2/live:")
+}
+
 // proves R-REC-11: whatever order pages and events come in, every item is there once, in the thread's order, and final.
 func TestAnyOrderOfPagesAndEvents(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -137,6 +137,22 @@ func TestAfterCloseNothingIsDelivered(t *testing.T) {
 	})
 }
 
+// proves R-CONN-02
+func TestASilencedQueueTakesEndsOnly(t *testing.T) {
+	b := newInbox()
+	b.notify(&codex.ThreadNote{}, 1)
+	b.silence()
+	b.notify(&codex.ThreadNote{}, 1)
+	b.lose(Lost{Malformed: 1})
+	b.add(event{refused: &refused{}})
+	b.add(event{request: &Request{}})
+	b.retire(relay.Key{Generation: 1}, GenerationEnded)
+	b.add(event{ended: &ended{}})
+	if len(b.events) != 2 || b.events[0].retired == nil || b.events[1].ended == nil {
+		t.Errorf("%+v", b.events)
+	}
+}
+
 // proves R-PRI-01
 func TestRequestsThatAreWithdrawnFillNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -272,6 +272,18 @@ func TestKnownBehaviourOfTheServer(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 	})
+	t.Run("completed with a status of a later version", func(t *testing.T) {
+		s := New(gen)
+		s.Note(gen, started("t", "u"))
+		s.Note(gen, done("t", "u", "paused"))
+		if _, runs := s.Running("t"); runs {
+			t.Error("a completed turn runs")
+		}
+		s.Known(gen, "t", codex.Turn{ID: "v", Status: "paused"})
+		if id, _ := s.Running("t"); id != "v" {
+			t.Error("a status that is no end ends a turn")
+		}
+	})
 	t.Run("a thread waits and no request is here", func(t *testing.T) {
 		s := New(gen)
 		s.ThreadStatus(gen, "t", codex.ThreadStatus{Type: codex.StatusActive, ActiveFlags: []string{codex.FlagWaitApproval}})
