@@ -75,7 +75,8 @@ func (v *View) Texts(id relay.ThreadID, kind string) []string {
 	return list
 }
 
-func (v *View) apply(id string, batch uicontract.Batch) {
+// Apply folds one batch in.
+func (v *View) Apply(id string, batch uicontract.Batch) {
 	v.Last = id
 	v.Batches++
 	for _, e := range batch.Events {
@@ -235,7 +236,7 @@ func (w *Watcher) follow() {
 		if err != nil {
 			w.view.err = errors.Join(errors.New("the stream ended"), err)
 		} else {
-			w.view.apply(id, batch)
+			w.view.Apply(id, batch)
 		}
 		close(w.change)
 		w.change = make(chan struct{})

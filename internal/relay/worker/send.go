@@ -70,7 +70,7 @@ func (w *Worker) sendTurn(ctx context.Context, id relay.OperationID, p *uicontra
 	case s.turns.Starting(p.Thread):
 		return nil, refused("busy")
 	}
-	op := ledger.Operation{ID: id, Method: codex.TurnStart, Thread: p.Thread, MessageID: newMessageID(), Content: p.Text}
+	op := ledger.Operation{ID: id, Method: codex.TurnStart, Thread: p.Thread, MessageID: w.messageID(), Content: p.Text}
 	params := codex.TurnStartParams{ThreadID: p.Thread, Input: []codex.UserInput{codex.TextInput(p.Text)}, ClientUserMessageID: op.MessageID,
 		Model: p.Model, Effort: p.Effort, ServiceTier: p.Tier, Personality: p.Personality}
 	s.turns.Sent(s.gen, id, p.Thread)

@@ -56,6 +56,8 @@ type Worker struct {
 	lane   *recovery.Lane
 	asks   *ask.Registry
 	events *eventLog
+	// messageID makes a clientUserMessageId, fresh for every call (R-REC-07).
+	messageID func() string
 
 	mu         sync.Mutex
 	ops        operations
@@ -81,7 +83,7 @@ func New(ctx context.Context, o Options) *Worker {
 	if o.Connector == nil {
 		o.Connector = Connector{}.Connect
 	}
-	w := &Worker{o: o, lane: recovery.NewLane(), events: newEventLog(), selected: o.Profiles.Selected, enabled: map[string]bool{}}
+	w := &Worker{o: o, lane: recovery.NewLane(), events: newEventLog(), messageID: newMessageID, selected: o.Profiles.Selected, enabled: map[string]bool{}}
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	w.asks = ask.New(w.cardChanged)
 	for _, p := range o.Profiles.Profiles {
@@ -164,7 +166,6 @@ func (w *Worker) notify(n uicontract.Notice) {
 
 const maxNotices = 200
 
-// newMessageID makes a clientUserMessageId, fresh for every call (R-REC-07).
 func newMessageID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails (crypto/rand documentation)
