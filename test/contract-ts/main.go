@@ -1,4 +1,4 @@
-// Command generate writes the TypeScript form of the worker contract. It is run by go generate.
+// Command contract-ts writes the TypeScript form of the worker contract. It is run by go generate.
 package main
 
 import (
@@ -9,14 +9,14 @@ import (
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "generate:", err)
+		fmt.Fprintln(os.Stderr, "contract-ts:", err)
 		os.Exit(1)
 	}
 }
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("usage: generate FILE")
+		return fmt.Errorf("usage: contract-ts FILE")
 	}
 	if err := os.MkdirAll(filepath.Dir(args[0]), 0o755); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 // proves R-UI-04
 func TestContractIsUpToDate(t *testing.T) {
-	committed, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "web", "src", "contract.ts"))
+	committed, err := os.ReadFile(filepath.Join("..", "..", "web", "src", "contract.ts"))
 	if err != nil {
 		t.Fatal(err)
 	}
