@@ -26,7 +26,19 @@ func both(t *testing.T, o options, scenario func(t *testing.T, w *world)) {
 
 // proves R-CONN-01, R-CONN-05, R-UI-04, R-REC-07
 func TestTextTurn(t *testing.T) {
-	both(t, options{}, textTurn)
+	both(t, options{}, func(t *testing.T, w *world) {
+		textTurn(t, w)
+		var health uicontract.ProbeResult
+		w.must(w.do(uicontract.CmdProbe, nil, &health))
+		if w.profile.Remote() != (len(health.Probes) == 2) {
+			t.Errorf("health: %+v", health)
+		}
+		for _, p := range health.Probes {
+			if p.Status != 200 {
+				t.Errorf("health: %+v", p)
+			}
+		}
+	})
 }
 
 func textTurn(t *testing.T, w *world) {

@@ -327,6 +327,10 @@ func (w *world) fit() {
 		for _, m := range v.Mismatch {
 			w.t.Errorf("the page: %s", m)
 		}
+		shown, err := uicontract.Encode(v.Snapshot)
+		if err != nil || strings.Contains(string(shown), token) {
+			w.t.Errorf("the bearer token was shown (%v)", err)
+		}
 	})
 	if strings.Contains(w.log.String(), token) || strings.Contains(w.tape.methods(), token) {
 		w.t.Error("the bearer token was seen")

@@ -178,6 +178,7 @@ func (w *Worker) open(s *session, kind uicontract.CommandKind, op ledger.Operati
 	if err := p.book.Open(op); err != nil {
 		return refused("operation")
 	}
+	p.forgetOperations()
 	p.times[op.ID], p.kinds[op.ID] = now.UnixMilli(), kind
 	if op.MessageID != "" {
 		p.sent[op.MessageID] = op.ID
@@ -187,6 +188,17 @@ func (w *Worker) open(s *session, kind uicontract.CommandKind, op ledger.Operati
 	}
 	w.outcomeChanged(p, op.ID)
 	return nil
+}
+
+// forgetOperations drops what belongs to operations that the ledger has forgotten, now and then.
+func (p *partition) forgetOperations() {
+	if len(p.times) < 2*ledger.MaxEntries {
+		return
+	}
+	gone := func(id relay.OperationID) bool { _, known := p.book.Entry(id); return !known }
+	maps.DeleteFunc(p.times, func(id relay.OperationID, _ int64) bool { return gone(id) })
+	maps.DeleteFunc(p.kinds, func(id relay.OperationID, _ uicontract.CommandKind) bool { return gone(id) })
+	maps.DeleteFunc(p.sent, func(_ string, id relay.OperationID) bool { return gone(id) })
 }
 
 // remove forgets a thread that the server no longer has.

@@ -272,6 +272,9 @@ func (s *session) Ended(_ relay.Generation, err error) {
 		why = s.invalid
 	}
 	s.log.Info("connection ended", "why", codeOf(why))
+	if s.closing == transport.Replaced {
+		return // what is shown next is the attempt that replaces it
+	}
 	state := uicontract.AwaitManual
 	if s.closing != "" && s.invalid == nil {
 		state, why = uicontract.Offline, nil

@@ -14,6 +14,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -147,7 +148,7 @@ func hostOf(p profile.Profile) string {
 func (w *Worker) explain(err error) uicontract.Problem {
 	f := fault.As(err)
 	if f == nil {
-		w.o.Log.Error("a failure without a code", "err", err)
+		w.o.Log.Error("a failure without a code", "type", fmt.Sprintf("%T", err)) // its text may quote the server
 		f = fault.New(fault.RelayInternal, fault.Arg("detail", err.Error()))
 	}
 	return uicontract.Explain(w.o.Texts, f)
