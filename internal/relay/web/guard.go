@@ -1,8 +1,10 @@
 package web
 
 import (
+	"fmt"
 	"mime"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +37,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
+		defer s.survive()
 		origins, sent := r.Header["Origin"]
 		switch {
 		case r.URL.IsAbs() || r.URL.Host != "" || r.Host != s.host:
@@ -46,6 +49,15 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// survive keeps a failure of one request from ending the connection without a trace. The log has where it happened, never
+// the value, which could quote what was sent.
+func (s *Server) survive() {
+	if v := recover(); v != nil {
+		s.o.Log.Error("a request failed", "type", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // post admits requests that only our own page can make: a simple cross-site form has another content type, and a custom

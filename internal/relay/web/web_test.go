@@ -32,6 +32,9 @@ type backend struct {
 
 func (b *backend) Execute(_ context.Context, c uicontract.Command, _ any) uicontract.Result {
 	b.executed.Add(1)
+	if c.Operation == "panic" {
+		panic("canary-panic")
+	}
 	return uicontract.Result{Version: uicontract.Version, Operation: c.Operation, Status: uicontract.Done}
 }
 
@@ -415,6 +418,31 @@ func TestStream(t *testing.T) {
 	}
 	if got, _ := lines.ReadString('\n'); got != "data: {\"a\":1}\n" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A failure in one request is logged by its place only, and the endpoint lives.
+//
+// proves R-LOG-01
+func TestPanicIsNotQuoted(t *testing.T) {
+	e := start(t, Options{})
+	h := e.postHeader(e.session(t))
+	req, err := http.NewRequestWithContext(t.Context(), "POST", e.origin+uicontract.PathCommand, strings.NewReader(`{"version":1,"operation":"panic","kind":"reconnect"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range h {
+		req.Header.Set(k, v)
+	}
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		resp.Body.Close()
+		t.Errorf("answered %d", resp.StatusCode)
+	}
+	if got := e.do(t, request{method: "POST", path: uicontract.PathCommand, body: reconnect, header: h}).StatusCode; got != 200 {
+		t.Errorf("afterwards: %d", got)
+	}
+	if log := e.log.String(); !strings.Contains(log, "Execute") || strings.Contains(log, "canary-panic") {
+		t.Errorf("the log: %s", log)
 	}
 }
 

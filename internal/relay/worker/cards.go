@@ -45,8 +45,8 @@ func (w *Worker) cardChanged(owner relay.Owner, key relay.Key) {
 		problem := w.explain(card.Refusal)
 		w.notify(uicontract.Notice{Kind: uicontract.NoticeRefused, Thread: card.Thread, Problem: &problem})
 	}
-	if t := w.part.threads[card.Thread]; t != nil && t.open {
-		w.emitHead(w.part, t) // whether the thread waits without a card
+	if t := w.part.threads[card.Thread]; t != nil && card.State == ask.Pending {
+		w.emitHead(w.part, t) // it does not wait without a card any more
 	}
 }
 

@@ -60,8 +60,10 @@ func (w *Worker) Execute(ctx context.Context, c uicontract.Command, params any) 
 	case !ok:
 		return w.result(c, nil, refused("operation"))
 	case first:
+		defer close(op.done)
+		// This stands if the command is given up by a panic.
+		op.result = w.result(c, nil, fault.New(fault.RelayInternal, fault.Arg("detail", "the command was not finished")))
 		op.result = w.run(ctx, c, params)
-		close(op.done)
 		return op.result
 	}
 	select {

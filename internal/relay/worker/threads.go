@@ -245,7 +245,11 @@ func (w *Worker) closeThread(id relay.ThreadID) error {
 	if w.part == nil || w.part.threads[id] == nil {
 		return refused("unknown_thread")
 	}
-	w.part.threads[id].open = false
+	t := w.part.threads[id]
+	t.open = false
+	if t.mode != uicontract.Joined {
+		t.win = history.New(w.part.owner, id, w.part.gen) // nothing keeps it up to date; it is read again when it is opened
+	}
 	w.emit(uicontract.EvClosed, &uicontract.ThreadRef{Thread: id})
 	return nil
 }
