@@ -44,13 +44,17 @@ func (t *thread) disconnected() {
 	t.win.Rebind(0)
 }
 
-// head is what stands above the open thread; the lock is held. Without a live session nothing runs as far as anyone knows.
+// head is what stands above the open thread; the lock is held.
 func (w *Worker) head(p *partition, t *thread) uicontract.ThreadHead {
 	_, stop := t.win.OlderItems()
 	h := uicontract.ThreadHead{Thread: t.summary, Mode: t.mode, Older: stop == history.NoStop, Dropped: stop == history.Full, Settings: t.settings, Usage: t.usage,
 		Plan: t.plan, Problem: t.problem, Stale: t.stale, Turn: t.lastTurn}
 	s := w.live
 	if s == nil || s.part != p {
+		// Last known: an end stays one, and what ran may or may not run now.
+		if known, ok := t.win.Turn(h.Turn); ok && known.Status.Ended() {
+			h.TurnStatus = string(known.Status)
+		}
 		return h
 	}
 	h.Busy = s.turns.Starting(t.id)
