@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,3 +17,10 @@ func tokenFile(t *testing.T, token string) string {
 }
 
 func actAsServer() bool { return false }
+
+func decode(t *testing.T, data []byte, v any) {
+	t.Helper()
+	if err := json.Unmarshal(data, v); err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
+}

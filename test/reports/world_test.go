@@ -95,6 +95,7 @@ type setup struct {
 	profile   profile.Profile
 	connector func(context.Context, profile.Profile, *slog.Logger) (worker.Link, error)
 	alone     bool // no front end, and no connection yet
+	inside    bool // of a synctest bubble: no endpoint
 }
 
 // over connects by a WebSocket to a listener of the server.
@@ -116,7 +117,7 @@ func start(t *testing.T, scripts ...appserver.Script) *desk {
 
 func startOn(t *testing.T, server *appserver.Server, s setup) *desk {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Hour)
 	t.Cleanup(cancel)
 	d := &desk{t: t, ctx: ctx, server: server, log: &buffer{}}
 	if s.profile.Name == "" {
@@ -131,6 +132,9 @@ func startOn(t *testing.T, server *appserver.Server, s setup) *desk {
 	d.worker = worker.New(ctx, worker.Options{Profiles: profile.Set{Profiles: []profile.Profile{s.profile}, Selected: s.profile.Name}, Instance: "i", Relay: "test",
 		Texts: texts(t), Log: log, Connector: s.connector})
 	t.Cleanup(d.worker.Close)
+	if s.inside {
+		return d
+	}
 	var err error
 	if d.endpoint, err = web.Listen(ctx, "127.0.0.1:0", web.Options{Backend: backend{d.worker}, Texts: texts(t), Log: log}); err != nil {
 		t.Fatal(err)
@@ -179,6 +183,7 @@ func (d *desk) page(last string) (*headless.Client, *headless.Watcher) {
 		watch.Close()
 		client.Close()
 	})
+	d.waitOn(watch, "the beginning", func(v *headless.View) bool { return v.Batches > 0 })
 	return client, watch
 }
 

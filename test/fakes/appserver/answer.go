@@ -3,10 +3,12 @@ package appserver
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
 
+// answer waits for the client's answer to a request of ours.
 func (s *session) answer(step Step) error {
 	id, ok := s.asked[step.label()]
 	if !ok {
@@ -39,6 +41,7 @@ func (s *session) respond(m Message, step Step, taken map[string]Message) error 
 	return s.send(step, Result, m.Method, result, map[string]any{"id": m.ID, "result": result})
 }
 
+// notify sends notifications with the member that the real server adds and the schema does not list.
 func (s *session) notify(step Step) error {
 	for n := range max(step.Times, 1) {
 		params, err := fill(orNull(step.Params), s.taken, n)
@@ -78,18 +81,30 @@ func (s *session) send(step Step, kind Kind, method string, payload json.RawMess
 	return s.write(frame, false)
 }
 
+// write sends a frame. That it cannot be sent is no failure by itself: a client that has left misses it, and what it
+// misses shows elsewhere. The error is unwritten then.
 func (s *session) write(frame []byte, binary bool) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	if err := s.link.write(frame, binary); err != nil {
-		select {
-		case <-s.over:
-			return nil
-		case <-time.After(patience):
-			return err
-		}
+		return unwritten{err}
 	}
 	return nil
+}
+
+type unwritten struct{ error }
+
+// excused is nil for a frame that was not sent because the client has left, which the reader may notice a little later.
+func (s *session) excused(err error) error {
+	if _, ok := errors.AsType[unwritten](err); !ok {
+		return err
+	}
+	select {
+	case <-s.over:
+		return nil
+	case <-time.After(patience):
+		return err
+	}
 }
 
 func orNull(payload json.RawMessage) json.RawMessage {

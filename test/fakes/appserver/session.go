@@ -2,6 +2,7 @@ package appserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -50,7 +51,7 @@ func (s *session) run() {
 		s.receive()
 	}()
 	for i, step := range s.script {
-		if err := s.do(step); err != nil {
+		if err := s.excused(s.do(step)); err != nil {
 			s.server.fail(s.n, "step %d (%s %s): %w", i+1, step.Do, step.label(), err)
 			s.link.drop()
 			break
@@ -105,7 +106,8 @@ func (s *session) automatic(rule Step, m Message) {
 	if rule.Do != DoAuto || m.Kind != Call {
 		return
 	}
-	if err := s.respond(m, rule, map[string]Message{rule.Method: m}); err != nil {
+	err := s.respond(m, rule, map[string]Message{rule.Method: m})
+	if _, gone := errors.AsType[unwritten](err); err != nil && !gone { // the reader is where a client's leaving is noticed
 		s.server.fail(s.n, "automatic answer to %s: %w", m.Method, err)
 	}
 }
@@ -208,9 +210,6 @@ func (s *session) take(what string, fits func(Message) bool) (Message, error) {
 	}
 }
 
-// answer waits for the client's answer to a request of ours.
-// notify sends notifications with the member that the real server adds and the schema does not list.
-// write sends a frame. A client that has left is no failure of the script: what it misses shows elsewhere.
 func (s *session) pause(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
