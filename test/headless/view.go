@@ -250,9 +250,7 @@ func (w *Watcher) follow() {
 // Wait waits until the view is as cond says.
 func (w *Watcher) Wait(ctx context.Context, what string, cond func(*View) bool) error {
 	for {
-		w.mu.Lock()
-		ok, err, change := cond(&w.view), w.view.err, w.change
-		w.mu.Unlock()
+		ok, change, err := w.check(cond)
 		if ok {
 			return nil
 		}
@@ -265,6 +263,13 @@ func (w *Watcher) Wait(ctx context.Context, what string, cond func(*View) bool) 
 			return fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
 		}
 	}
+}
+
+// check gives the lock back also when cond panics: a test that fails so must be able to clean up.
+func (w *Watcher) check(cond func(*View) bool) (ok bool, change <-chan struct{}, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return cond(&w.view), w.change, w.view.err
 }
 
 // Look calls f with the view, which must not be kept.
