@@ -41,7 +41,7 @@ func TestReport19EveryOrderBeforeTheEnd(t *testing.T) {
 			if got := v.Texts("t", "agentMessage"); len(got) != 1 || got[0] != "the answer" {
 				t.Errorf("%v: shown %q", order, got)
 			}
-			if o := v.Outcomes[len(v.Outcomes)-1]; o.State != uicontract.OutcomeConfirmed {
+			if o := outcome(v); o.State != uicontract.OutcomeConfirmed {
 				t.Errorf("%v: outcome %+v", order, o)
 			}
 			ended := slices.ContainsFunc(v.Heads, func(h uicontract.ThreadHead) bool { return h.TurnStatus == "completed" })
@@ -204,8 +204,8 @@ func TestReport22AStaleTurn(t *testing.T) {
 	d.ended(d.do(uicontract.CmdTurnSend, uicontract.TurnSend{Thread: "t", Text: "go on"}, nil), uicontract.Failed, "call.rejected", "turn_over")
 	d.sent("turn/start", 2)
 	d.wait("the text is kept", func(v *headless.View) bool {
-		o := v.Outcomes[len(v.Outcomes)-1]
-		return len(v.Drafts) == 1 && v.Drafts[0].Text == "go on" && o.State == uicontract.OutcomeConfirmed && o.Rejected
+		o := outcome(v)
+		return draft(v) == "go on" && o.State == uicontract.OutcomeConfirmed && o.Rejected
 	})
 	d.server.Release("asked")
 	if turn := d.send("t", "go on"); turn != "v" {
@@ -240,7 +240,7 @@ func TestReport23DoubleEnter(t *testing.T) {
 		})
 	}
 	d.held("both")
-	d.wait("busy", func(v *headless.View) bool { return v.Open("t") != nil && v.Open("t").Head.Busy })
+	d.wait("busy", func(v *headless.View) bool { return shown(v).Head.Busy })
 	d.refused(d.do(uicontract.CmdTurnSend, params, nil), "relay.command", "busy")
 	d.server.Release("both")
 	wg.Wait()

@@ -352,3 +352,29 @@ func (d *desk) held(gate string) {
 		d.t.Fatalf("nobody came to the gate %s; failures: %v", gate, d.server.Err())
 	}
 }
+
+// shown is the open thread t, zero while there is none.
+func shown(v *headless.View) uicontract.ThreadView {
+	if o := v.Open("t"); o != nil {
+		return *o
+	}
+	return uicontract.ThreadView{}
+}
+
+// outcome is the last one that was told.
+func outcome(v *headless.View) uicontract.Outcome {
+	if len(v.Outcomes) == 0 {
+		return uicontract.Outcome{}
+	}
+	return v.Outcomes[len(v.Outcomes)-1]
+}
+
+// draft is the text of thread t.
+func draft(v *headless.View) string {
+	for _, d := range v.Drafts {
+		if d.Thread == "t" {
+			return d.Text
+		}
+	}
+	return ""
+}
