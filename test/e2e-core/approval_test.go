@@ -29,7 +29,7 @@ func (w *world) exists(name string) bool {
 	return err == nil
 }
 
-// proves R-INT-01, R-INT-03, R-INT-08
+// proves R-INT-01, R-INT-03
 func TestCommandApproval(t *testing.T) {
 	both(t, options{}, func(t *testing.T, w *world) {
 		id := w.thread()

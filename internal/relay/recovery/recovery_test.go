@@ -11,7 +11,7 @@ import (
 	"sekisho/internal/relay/transport"
 )
 
-// proves R-REC-01
+// A part of R-REC-01: the classes; automatic attempts come later.
 func TestClassify(t *testing.T) {
 	of := func(c transport.Class) error {
 		return &transport.Error{Class: c, Fault: fault.New(fault.ConnectionLost)}

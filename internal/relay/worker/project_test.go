@@ -36,7 +36,7 @@ const hostile = "\x1b[2J\u202etxt.exe\u200b\n"
 
 // What has the name "shown" in the contract is escaped, and every text is bounded, whatever the item.
 //
-// proves R-PRI-01, R-INT-08
+// proves R-PRI-01
 func TestItemsAreBoundedAndEscaped(t *testing.T) {
 	long := strings.Repeat(hostile, 20_000)
 	items := map[string]any{
@@ -160,8 +160,6 @@ func TestRemoteIsEnabledExplicitly(t *testing.T) {
 }
 
 // A failed attempt is told and not repeated.
-//
-// proves R-REC-02
 func TestFailedAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -165,7 +165,7 @@ func TestNoPageAnswersNothing(t *testing.T) {
 
 // A cut ends the cards at once; an answer to an old card sends nothing, also after the reconnect, and nothing joins.
 //
-// proves R-CONN-02, R-REC-08, R-REC-02, R-REC-05
+// proves R-CONN-02, R-REC-08, R-REC-05
 func TestCutEndsCards(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.start()
@@ -336,7 +336,7 @@ func TestReconnectsAreOne(t *testing.T) {
 	}, greeted(), greeted())
 }
 
-// proves R-REC-03
+// Drafts are kept per thread, in memory (a part of R-REC-03).
 func TestDraftsSurviveSwitchAndCut(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.must(b.do(uicontract.CmdDraftSet, &uicontract.Draft{Thread: "a", Text: "first", Revision: 1}))
@@ -362,7 +362,7 @@ func TestDraftsSurviveSwitchAndCut(t *testing.T) {
 
 // Another account: everything of the old owner is gone before anything of the new one is there, and a person reconnects.
 //
-// proves R-PRI-05, R-OWN-02
+// proves R-PRI-05
 func TestOwnerChange(t *testing.T) {
 	who := func(email string) object { return object{"type": "chatgpt", "email": email, "planType": "plus"} }
 	first := appserver.Scripts(appserver.Script{appserver.Auto("thread/list", appserver.Page(nil, appserver.Thread("secret"))), appserver.Auto("model/list", appserver.Page(nil))}, appserver.Handshake(),
