@@ -281,6 +281,58 @@ func TestReport37AnotherWriterIsExplained(t *testing.T) {
 	d.sent("thread/resume", 1)
 }
 
+// lingering is a connection whose end takes until it is let go, like a process that does not end at once.
+type lingering struct {
+	transport.Conn
+	let chan struct{}
+}
+
+func (c *lingering) Close(why transport.Reason) error {
+	err := c.Conn.Close(why)
+	<-c.let
+	return err
+}
+
+// A connection that ended by itself may leave a process that is still ending, and that holds the thread. The next one
+// begins when nothing of it is left.
+//
+// report 37
+// proves R-CONN-04, R-CONN-10
+func TestReport37TheNextWaitsForTheLastOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := appserver.Start(t, appserver.Scripts(ready(), appserver.Script{appserver.Hold("cut"), appserver.Drop()}), ready())
+		first := &lingering{let: make(chan struct{})}
+		made := 0
+		d := startOn(t, server, setup{alone: true, inside: true, connector: func(context.Context, profile.Profile, *slog.Logger) (worker.Link, error) {
+			if made++; made > 1 {
+				return worker.Link{Conn: server.Pipe()}, nil
+			}
+			first.Conn = server.Pipe()
+			return worker.Link{Conn: first}, nil
+		}})
+		if r := d.execute(uicontract.CmdConnect, &uicontract.Connect{}); r.Status != uicontract.Done {
+			t.Fatalf("%+v", r.Problem)
+		}
+		server.Release("cut")
+		synctest.Wait()
+		var reconnect sync.WaitGroup
+		reconnect.Go(func() {
+			if r := d.execute(uicontract.CmdReconnect, &uicontract.None{}); r.Status != uicontract.Done {
+				t.Errorf("%+v", r.Problem)
+			}
+		})
+		synctest.Wait()
+		if made != 1 {
+			t.Errorf("connected while the last connection was ending")
+		}
+		close(first.let)
+		reconnect.Wait()
+		if made != 2 {
+			t.Errorf("%d connections", made)
+		}
+	})
+}
+
 // What was typed belongs to its thread. Neither another thread, nor a cut, nor another page loses it.
 //
 // report 45

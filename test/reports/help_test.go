@@ -10,13 +10,16 @@ import (
 func tokenFile(t *testing.T, token string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, token+"\n")
 	return path
 }
 
-func actAsServer() bool { return false }
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
 
 func decode(t *testing.T, data []byte, v any) {
 	t.Helper()

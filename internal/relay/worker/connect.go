@@ -85,10 +85,11 @@ func (w *Worker) inLane(ctx context.Context, kind string, act func() error) erro
 	return err
 }
 
-// drop ends the live connection, if there is one, and waits until nothing of it is left.
+// drop ends the last connection, if it lasts, and waits until nothing of it is left: one that ended by itself may still
+// have a process that is ending.
 func (w *Worker) drop(why transport.Reason) {
 	w.mu.Lock()
-	s := w.live
+	s := w.last
 	w.mu.Unlock()
 	if s != nil {
 		s.end(why)

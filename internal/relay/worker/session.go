@@ -135,7 +135,7 @@ func (s *session) goLive(account codex.AccountReadResult) error {
 	for _, t := range s.part.threads {
 		t.win.Rebind(s.gen)
 	}
-	w.live = s
+	w.live, w.last = s, s
 	c := w.describe(uicontract.Connected, nil)
 	c.Server = &s.server
 	if s.link.Child != nil {

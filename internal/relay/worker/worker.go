@@ -67,6 +67,7 @@ type Worker struct {
 	enabled    map[string]bool
 	generation relay.Generation // the last one that was given out
 	live       *session         // nil without a usable connection
+	last       *session         // the last that was live; what belongs to it may outlast it
 	part       *partition       // state of the last owner, nil before the first
 	notices    []uicontract.Notice
 	noticeID   int64
