@@ -336,7 +336,7 @@ func TestReport37TheNextWaitsForTheLastOne(t *testing.T) {
 // What was typed belongs to its thread. Neither another thread, nor a cut, nor another page loses it.
 //
 // report 45
-// proves R-REC-10, R-PRI-05
+// proves R-PRI-05
 func TestReport45DraftsSurvive(t *testing.T) {
 	d := start(t, appserver.Scripts(ready(), appserver.Script{appserver.Hold("cut"), appserver.Drop()}), ready())
 	for thread, text := range map[relay.ThreadID]string{"a": "for a", "b": "for b", "": "for a new one"} {

@@ -126,6 +126,7 @@ func TestFormCard(t *testing.T) {
 	}
 }
 
+// report 4
 // proves R-INT-04
 func TestToolApprovalsAreTheirOwnKind(t *testing.T) {
 	meta := func(persist, properties string) string {

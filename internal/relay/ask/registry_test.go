@@ -110,6 +110,7 @@ func TestWhatBecomesOfAnAnswer(t *testing.T) {
 	}
 }
 
+// report 2, 14, 46
 // proves R-INT-01: cards outlive their turn, and nothing answers by itself (cases 2, 14, 46).
 func TestCardsStayUntilResolved(t *testing.T) {
 	var mu sync.Mutex

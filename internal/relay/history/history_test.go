@@ -185,6 +185,7 @@ func TestOtherGenerationsThreadsAndOwners(t *testing.T) {
 	}
 }
 
+// report 29, 30
 // proves R-REC-04, R-REC-11: cases 29 and 30.
 func TestPagesAndEventsShowEveryItemOnce(t *testing.T) {
 	w := New(me, "t", gen)
@@ -254,6 +255,7 @@ func TestTurnsAndTheirDetails(t *testing.T) {
 	}
 }
 
+// report 33
 // proves R-REC-04: case 33.
 func TestCyclicAndEndlessCursorsStop(t *testing.T) {
 	read := func(next func(int) string, ids func(int) []string) (*Window, int, Stop) {

@@ -67,6 +67,7 @@ func TestFramesGoThroughAChild(t *testing.T) {
 	}
 }
 
+// report 37
 // proves R-CONN-10
 func TestNothingIsLeftWhenTheWorkerIsKilled(t *testing.T) {
 	for _, part := range []string{littering, stubborn} {

@@ -196,6 +196,7 @@ func TestTheTokenIsReadAtEachAttempt(t *testing.T) {
 	}
 }
 
+// report 47
 func TestTheTokenShowsNowhere(t *testing.T) {
 	const canary = "canary-51b7e0"
 	var logged bytes.Buffer

@@ -74,6 +74,7 @@ func dialRoom(t *testing.T, timing Timing, f func(c net.Conn, over <-chan struct
 	}
 }
 
+// report 26
 // proves R-CONN-09
 func TestAHalfOpenConnectionIsNoticed(t *testing.T) {
 	for name, f := range map[string]func(net.Conn, <-chan struct{}){

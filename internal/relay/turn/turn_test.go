@@ -168,6 +168,7 @@ func TestAnyCausalOrderGivesTheSameState(t *testing.T) {
 	})
 }
 
+// report 19
 // proves R-CONN-03: case 19, every order of the response, start, item and end.
 func TestEveryOrderOfFour(t *testing.T) {
 	events := []func(*State){

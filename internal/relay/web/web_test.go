@@ -160,6 +160,7 @@ func (e *endpoint) session(t *testing.T) string {
 
 const reconnect = `{"version":1,"operation":"a","kind":"reconnect"}`
 
+// report 48, 49
 // proves R-UI-01, R-UI-03, R-UI-04
 func TestRules(t *testing.T) {
 	e := start(t, Options{})
@@ -282,6 +283,7 @@ func TestRules(t *testing.T) {
 
 // A request line with another host than the header's, and a request without any host.
 //
+// report 49
 // proves R-UI-01
 func TestRawHosts(t *testing.T) {
 	e := start(t, Options{})
