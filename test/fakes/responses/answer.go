@@ -71,6 +71,9 @@ func (a *answer) play(name, rest string, outputs int) {
 	case "slow":
 		a.message(a.slow(number(first, 1), time.Duration(number(after, 100))*time.Millisecond))
 		return
+	case "clock":
+		a.message(a.clock(number(first, 1), time.Duration(number(after, 100))*time.Millisecond))
+		return
 	case "gate":
 		a.message(a.gated(first, after))
 		return
@@ -181,11 +184,20 @@ func flood(n, size int) iter.Seq[string] {
 }
 
 func (a *answer) slow(n int, pause time.Duration) iter.Seq[string] {
+	return a.paced(n, pause, func(i int) string { return "s" + strconv.Itoa(i) + " " })
+}
+
+// clock yields the time at which each piece is made, in nanoseconds since 1970.
+func (a *answer) clock(n int, pause time.Duration) iter.Seq[string] {
+	return a.paced(n, pause, func(int) string { return strconv.FormatInt(time.Now().UnixNano(), 10) + " " })
+}
+
+func (a *answer) paced(n int, pause time.Duration, piece func(int) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		ticker := time.NewTicker(max(pause, time.Millisecond))
 		defer ticker.Stop()
 		for i := range n {
-			if !yield("s" + strconv.Itoa(i) + " ") {
+			if !yield(piece(i)) {
 				return
 			}
 			select {

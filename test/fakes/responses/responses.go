@@ -6,6 +6,7 @@
 //	SCN text WORDS          answers WORDS, one delta a word
 //	SCN flood N [SIZE]      answers N deltas of SIZE bytes (default 4) as fast as they are read
 //	SCN slow N MS           answers N deltas, MS milliseconds apart
+//	SCN clock N MS          the same, each delta the time at which it was made (Unix nanoseconds)
 //	SCN gate NAME WORDS     answers WORDS, but waits before the last word until Release(NAME)
 //	SCN call NAME JSON      calls the function NAME; with its output in the input, answers "tool done (N)"
 //	SCN nscall NS NAME JSON the same in the namespace NS, as tools of MCP servers are called
