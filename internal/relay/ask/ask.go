@@ -79,7 +79,8 @@ type Card struct {
 	Thread  relay.ThreadID `json:"thread"`
 	Turn    relay.TurnID   `json:"turn,omitzero"`
 	Item    relay.ItemID   `json:"item,omitzero"`
-	// Long: some text of the card is above 8 KiB, and accepting needs Answer.SeenEnd (R-INT-08).
+	// Long: some text of the card is above 8 KiB, or it replaces a text that was shown, and accepting needs Answer.SeenEnd
+	// (R-INT-08).
 	Long        bool             `json:"long,omitzero"`
 	Choices     []Choice         `json:"choices,omitzero"` // of the kinds command, file change and tool
 	Command     *CommandView     `json:"command,omitzero"`

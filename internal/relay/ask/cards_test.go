@@ -104,14 +104,13 @@ func TestFileCardsNeedTheirChanges(t *testing.T) {
 		t.Error(err)
 	}
 	changes := []codex.FileUpdate{{Path: "/w/a", Kind: codex.ChangeKind{Type: "update", MovePath: "/w/b"}, Diff: "-a\n+b"}}
-	r.SetChanges(other, 1, "t", "u", "i", changes)
-	r.SetChanges(me, 2, "t", "u", "i", changes)
-	r.SetChanges(me, 1, "t", "u", "j", changes)
+	r.SetChanges(other, 1, "t", "u", "i", changes, false)
+	r.SetChanges(me, 2, "t", "u", "i", changes, false)
+	r.SetChanges(me, 1, "t", "u", "j", changes, false)
 	if c, _ := r.Card(me, c.Key); c.File.Known {
 		t.Error("another item's changes are shown")
 	}
-	r.SetChanges(me, 1, "t", "u", "i", changes)
-	r.SetChanges(me, 1, "t", "u", "i", []codex.FileUpdate{})
+	r.SetChanges(me, 1, "t", "u", "i", changes, false)
 	c, _ = r.Card(me, c.Key)
 	if v := c.File; !v.Known || len(v.Changes) != 1 || v.Changes[0].Diff.Lines[1] != "+b" || v.Changes[0].Moved.Lines[0] != "/w/b" {
 		t.Errorf("%+v", v)

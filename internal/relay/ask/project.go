@@ -10,8 +10,10 @@ import (
 
 // Facts is what is known beside the request itself.
 type Facts struct {
-	// Changes are those of the file-change item that a file approval is about; nil when the item was never seen.
+	// Changes are those of the file-change item that a file approval is about; none when the item was never seen.
 	Changes []codex.FileUpdate
+	// Cut says that Changes are not whole. Then nobody can accept.
+	Cut bool
 }
 
 // project fills the parts of a card that depend on the request. A refusal is returned with the answer that goes on the
@@ -23,7 +25,7 @@ func project(c *Card, req rpc.Request, facts Facts) *refusal {
 		r = projectCommand(c, body, req.Asked)
 	case *codex.FileApproval:
 		c.Kind, c.File, c.Choices = FileCard, &FileView{Reason: optional(body.Reason), GrantRoot: optional(body.GrantRoot)}, choices(body.Choices())
-		describe(c.File, facts.Changes)
+		describe(c.File, facts.Changes, facts.Cut)
 	case *codex.PermissionsApproval:
 		r = projectPermissions(c, body, req.Asked)
 	case *codex.UserInputRequest:
@@ -96,8 +98,10 @@ func choices(decisions []codex.Decision) []Choice {
 	return list
 }
 
-func describe(v *FileView, changes []codex.FileUpdate) {
-	if changes == nil {
+// describe shows the changes, all of them or none: a part, and nothing at all, is nothing that a person can accept.
+func describe(v *FileView, changes []codex.FileUpdate, cut bool) {
+	v.Known, v.Changes = false, nil
+	if len(changes) == 0 || cut {
 		return
 	}
 	v.Known, v.Changes = true, make([]ChangeView, 0, len(changes))

@@ -29,6 +29,9 @@ type record struct {
 	card Card
 	body codex.ServerRequest
 	wire Wire
+	// shown are the last changes of a file approval that the card showed; revision counts how often others replaced them.
+	shown    []codex.FileUpdate
+	revision int
 }
 
 // New returns an empty registry. changed, if not nil, is called after every change of a card, without any lock held and
@@ -56,6 +59,9 @@ func (r *Registry) Add(ctx context.Context, wire Wire, from Origin, req rpc.Requ
 	r.next++
 	c.Order = r.next
 	rec := &record{card: c, body: req.Body, wire: wire}
+	if c.File != nil && c.File.Known {
+		rec.shown = slices.Clone(facts.Changes)
+	}
 	if no != nil {
 		rec.body, rec.wire = nil, nil
 	}
@@ -94,17 +100,15 @@ func (r *Registry) trim() {
 	})
 }
 
-// SetChanges tells what a file approval is about, once its item is seen. It never replaces what was shown.
-func (r *Registry) SetChanges(owner relay.Owner, gen relay.Generation, thread relay.ThreadID, turn relay.TurnID, item relay.ItemID, changes []codex.FileUpdate) {
+// SetChanges tells what a file approval is about: when its item is seen, and again whenever it changes. cut says that
+// changes are not whole; such, none, and more than a card may show leave nothing to accept. Changes that differ from those
+// that were shown replace them, and then an answer to the former card does not accept, nor one that has not seen the end.
+func (r *Registry) SetChanges(owner relay.Owner, gen relay.Generation, thread relay.ThreadID, turn relay.TurnID, item relay.ItemID, changes []codex.FileUpdate, cut bool) {
 	var keys []relay.Key
 	r.mu.Lock()
 	for k, rec := range r.cards {
 		c := &rec.card
-		if c.Owner == owner && k.Generation == gen && c.Thread == thread && c.Turn == turn && c.Item == item && c.State == Pending && c.File != nil && !c.File.Known {
-			v := *c.File
-			describe(&v, changes)
-			c.File = &v
-			c.Long = c.size() > LongText
+		if c.Owner == owner && k.Generation == gen && c.Thread == thread && c.Turn == turn && c.Item == item && c.State == Pending && c.File != nil && rec.setChanges(changes, cut) {
 			keys = append(keys, k)
 		}
 	}
@@ -112,6 +116,36 @@ func (r *Registry) SetChanges(owner relay.Owner, gen relay.Generation, thread re
 	for _, k := range keys {
 		r.changed(owner, k)
 	}
+}
+
+// setChanges reports whether the card changed.
+func (rec *record) setChanges(changes []codex.FileUpdate, cut bool) bool {
+	c := rec.card
+	v := *c.File
+	describe(&v, changes, cut)
+	if v.Known == c.File.Known && (!v.Known || slices.Equal(changes, rec.shown)) {
+		return false
+	}
+	c.File = &v
+	if c.size() > MaxShown {
+		describe(&v, nil, false)
+	}
+	switch {
+	case !v.Known || slices.Equal(changes, rec.shown):
+	case rec.shown == nil:
+		rec.shown = slices.Clone(changes)
+	default:
+		rec.shown = slices.Clone(changes)
+		rec.revision++
+		c.Choices = slices.Clone(c.Choices)
+		for i := range c.Choices {
+			c.Choices[i].ID = revised(i, rec.revision)
+		}
+	}
+	c.Long = rec.revision > 0 || c.size() > LongText
+	changed := v.Known || c.File.Known != rec.card.File.Known
+	rec.card = c
+	return changed
 }
 
 // Answer sends a person's answer: owner, then validity, then the claim, then one reply. The returned state is Sent when
@@ -170,7 +204,7 @@ func (r *Registry) Answer(ctx context.Context, owner relay.Owner, a Answer) (led
 // settle ends a card. What it was answered with is not kept.
 func (rec *record) settle(s State) {
 	rec.card.State = s
-	rec.body, rec.wire = nil, nil
+	rec.body, rec.wire, rec.shown = nil, nil, nil
 }
 
 func goneAs(s State) *fault.Error {
