@@ -176,12 +176,13 @@ func (c *Client) finish(err error) {
 	c.mu.Unlock()
 
 	c.out.close(err)
+	// Before anybody is told: whoever hears of the end must find the generation done.
+	close(c.over)
 	for _, id := range keys {
 		c.in.retire(relay.Key{Generation: c.gen, Request: id}, GenerationEnded)
 	}
 	c.in.add(event{ended: &ended{err}})
 	c.log.Info("connection ended", "class", string(transport.ClassOf(err)), "error", err.Error())
-	close(c.over)
 	_ = c.conn.Close(transport.Replaced)
 }
 

@@ -114,6 +114,10 @@ func (s *session) goLive(account codex.AccountReadResult) error {
 		return err
 	}
 	w.mu.Lock()
+	if s.ended { // the handler heard of the end already, and there was nothing to settle
+		w.mu.Unlock()
+		return fault.New(fault.CallNotSent, fault.Variant("closed"), fault.Cause(s.client.Err()))
+	}
 	select {
 	case <-s.client.Done():
 		w.mu.Unlock()
