@@ -181,7 +181,7 @@ func TestUnknownPermissionsAreRefusedWithTheirName(t *testing.T) {
 				member = `"additionalPermissions"`
 			}
 			r, w := New(nil), newWire()
-			c := add(t, r, w, request(t, method, `{`+scope+`,"cwd":"/w",`+member+`:`+params+`}`))
+			c := add(t, r, w, request(t, method, `{`+scope+`,"command":"ls","cwd":"/w",`+member+`:`+params+`}`))
 			if c.State != Refused || c.Refusal.Variant != "permission" || c.Refusal.Args["detail"] != name {
 				t.Errorf("%s %s: %+v", method, params, c.Refusal)
 			}

@@ -174,7 +174,7 @@ func TestOtherModesAreDeclinedWithAReason(t *testing.T) {
 			t.Errorf("%s: %v", data, err)
 			continue
 		}
-		req := request(t, codex.MethodCommandApproval, `{`+scope+`}`)
+		req := request(t, codex.MethodCommandApproval, `{`+scope+`,"command":"ls"}`)
 		req.Body, req.Asked = body, nil
 		c := add(t, r, w, req)
 		shown, _ := json.Marshal(r.Cards(me))

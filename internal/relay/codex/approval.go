@@ -3,6 +3,7 @@ package codex
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"sekisho/internal/relay"
 )
@@ -28,6 +29,18 @@ type CommandApproval struct {
 	ProposedNetwork       []NetworkAmendment `json:"proposedNetworkPolicyAmendments,omitzero"`
 	// Available are the server's choices, in its order; nil when it sent none. Use Choices.
 	Available []Decision `json:"availableDecisions,omitzero"`
+}
+
+// empty reports whether there is nothing in the request that a person could judge.
+func (r *CommandApproval) empty() bool {
+	p := r.AdditionalPermissions
+	files := p != nil && p.FileSystem != nil && len(p.FileSystem.Read)+len(p.FileSystem.Write)+len(p.FileSystem.Entries) > 0
+	network := p != nil && p.Network != nil && p.Network.Enabled != nil && *p.Network.Enabled
+	command := r.Command
+	if r.Kind != KindWriteStdin { // for which an end of line is much
+		command = strings.TrimSpace(command)
+	}
+	return command == "" && r.Network == nil && !files && !network
 }
 
 // Choices are the decisions that a person may be offered: exactly the server's, or, where it listed none, those of its
@@ -165,6 +178,9 @@ func (d *Decision) UnmarshalJSON(data []byte) error {
 		if err != nil {
 			return err
 		}
+		if len(w.Amendment) == 0 {
+			return bad("execpolicy_amendment", "is empty, which every command starts with")
+		}
 		*d = Decision{Kind: AcceptExecpolicy, Execpolicy: w.Amendment}
 		return nil
 	}
@@ -172,6 +188,9 @@ func (d *Decision) UnmarshalJSON(data []byte) error {
 		w, err := Decode[networkWire](raw)
 		if err != nil {
 			return err
+		}
+		if w.Amendment.Host == "" {
+			return bad("network_policy_amendment", "names no host")
 		}
 		*d = Decision{Kind: ApplyNetwork, Network: &w.Amendment}
 		return nil

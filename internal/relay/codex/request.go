@@ -37,7 +37,14 @@ var refused = map[string]bool{
 func DecodeServerRequest(method string, params []byte) (ServerRequest, error) {
 	switch method {
 	case MethodCommandApproval:
-		return request(Decode[CommandApproval](params))
+		r, err := Decode[CommandApproval](params)
+		if err != nil {
+			return nil, err
+		}
+		if r.empty() {
+			return nil, bad("command", "is missing, and so is everything else that could be approved")
+		}
+		return r, nil
 	case MethodFileApproval:
 		return request(Decode[FileApproval](params))
 	case MethodPermissionsApproval:

@@ -99,6 +99,11 @@ func TestServerRequestDispositions(t *testing.T) {
 		{MethodCommandApproval, string(without(t, examples[MethodCommandApproval], "availableDecisions", []any{"accept", "acceptForever"})), ErrBadParams, CodeInvalidParams},
 		{MethodCommandApproval, `{"threadId":"t","threadId":"v","turnId":"u","itemId":"i","startedAtMs":1}`, ErrBadParams, CodeInvalidParams},
 		{MethodCommandApproval, `{"threadId":"t","turnId":"u","itemId":"i","startedAtMs":1.5}`, ErrBadParams, CodeInvalidParams},
+		{MethodCommandApproval, `{"threadId":"t","turnId":"u","itemId":"i","startedAtMs":1}`, ErrBadParams, CodeInvalidParams},
+		{MethodCommandApproval, `{"threadId":"t","turnId":"u","itemId":"i","startedAtMs":1,"command":" \n","cwd":"/","reason":"trust me","additionalPermissions":{"network":{"enabled":false},"fileSystem":{"read":[],"write":null}}}`, ErrBadParams, CodeInvalidParams},
+		{MethodCommandApproval, string(without(t, examples[MethodCommandApproval], "availableDecisions", []any{"accept", map[string]any{"acceptWithExecpolicyAmendment": map[string]any{"execpolicy_amendment": []any{}}}})), ErrBadParams, CodeInvalidParams},
+		{MethodCommandApproval, string(without(t, examples[MethodCommandApproval], "availableDecisions", []any{map[string]any{"applyNetworkPolicyAmendment": map[string]any{"network_policy_amendment": map[string]any{"host": "", "action": "allow"}}}})), ErrBadParams, CodeInvalidParams},
+		{MethodUserInput, strings.Replace(examples[MethodUserInput], `"questions":[`, `"questions":[{"id":"q","header":"h","question":"?"},`, 1), ErrBadParams, CodeInvalidParams},
 		{MethodPermissionsApproval, strings.Replace(examples[MethodPermissionsApproval], `"deny"`, `"own"`, 1), ErrBadParams, CodeInvalidParams},
 		{MethodPermissionsApproval, strings.Replace(examples[MethodPermissionsApproval], `"glob_pattern"`, `"regexp"`, 1), ErrBadParams, CodeInvalidParams},
 		{MethodUserInput, string(without(t, examples[MethodUserInput], "questions", []any{})), ErrBadParams, CodeInvalidParams},
@@ -309,6 +314,16 @@ func TestEveryServerRequestHasOneDisposition(t *testing.T) {
 	for name, n := range all {
 		if n != 1 {
 			t.Errorf("%s is listed %d times", name, n)
+		}
+	}
+}
+
+// proves R-INT-03: what else but a command can be approved.
+func TestCommandApprovalsWithoutACommand(t *testing.T) {
+	for _, more := range []string{`"kind":"writeStdin","command":"\n"`, `"networkApprovalContext":{"host":"h","protocol":"https"}`, `"additionalPermissions":{"network":{"enabled":true}}`,
+		`"additionalPermissions":{"fileSystem":{"write":["/w"]}}`} {
+		if _, err := DecodeServerRequest(MethodCommandApproval, []byte(`{"threadId":"t","turnId":"u","itemId":"i","startedAtMs":1,`+more+`}`)); err != nil {
+			t.Errorf("%s: %v", more, err)
 		}
 	}
 }
