@@ -139,6 +139,7 @@ func (s *supervision) sweep(changed <-chan os.Signal) {
 			return
 		}
 	}
+	s.status.Encode(report{Done: true})
 }
 
 // reap collects every process that has ended, and reports the child's own end.
