@@ -8,8 +8,10 @@ package relay
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
+	"unicode/utf16"
 )
 
 // Owner is the partition of all state: profile, account, auth principal and working root (R-PRI-05). It is comparable. Two
@@ -24,6 +26,9 @@ type Owner struct {
 // Generation numbers the connections of this process, starting at 1; 0 is no connection. A number is never reused, and what
 // arrives for an ended generation is ignored (R-CONN-02).
 type Generation uint64
+
+// MaxID bounds every identifier of the app-server, in bytes. A longer one is malformed: ids are kept, repeated and logged.
+const MaxID = 256
 
 // Identifiers of the app-server, opaque to us.
 type (
@@ -56,19 +61,37 @@ func (id RequestID) Valid() bool { return id.valid }
 // Int returns the number of an integer id.
 func (id RequestID) Int() (n int64, ok bool) { return id.n, id.valid && !id.isStr }
 
-// String is for keys and logs: the JSON form.
+// String is for keys and logs: the JSON form, in printable ASCII, so that it reads back as the same id, looks like no
+// other, and has at most 6 × MaxID + 2 bytes.
 func (id RequestID) String() string {
 	switch {
 	case !id.valid:
 		return "none"
 	case id.isStr:
-		return strconv.Quote(id.text)
+		return quote(id.text)
 	}
 	return strconv.FormatInt(id.n, 10)
 }
 
-// ErrID reports an id that is neither an integer nor a string.
-var ErrID = errors.New("request id must be an integer or a string")
+func quote(s string) string {
+	b := []byte{'"'}
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r >= ' ' && r <= '~':
+			b = append(b, byte(r))
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				b = fmt.Appendf(b, `\u%04x`, unit)
+			}
+		}
+	}
+	return string(append(b, '"'))
+}
+
+// ErrID reports an id that is neither an integer nor a string of at most MaxID bytes.
+var ErrID = errors.New("request id must be an integer or a short string")
 
 // MarshalJSON implements json.Marshaler.
 func (id RequestID) MarshalJSON() ([]byte, error) {
@@ -81,12 +104,15 @@ func (id RequestID) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, id.n, 10), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler; null, fractions and numbers outside int64 are refused.
+// UnmarshalJSON implements json.Unmarshaler; null, fractions, numbers outside int64 and strings above MaxID are refused.
 func (id *RequestID) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		var s string
 		if err := json.Unmarshal(data, &s); err != nil {
 			return err
+		}
+		if len(s) > MaxID {
+			return ErrID
 		}
 		*id = StringID(s)
 		return nil
