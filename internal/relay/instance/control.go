@@ -31,19 +31,27 @@ const (
 	controlVersion = 1
 	controlTime    = 5 * time.Second
 	controlBytes   = 4 << 10
+	acceptPause    = 50 * time.Millisecond // after a failure; Close waits for it
 )
 
-// serve answers until the listener is closed. Whoever connects waits for those before: there is one person.
+// serve answers until the listener is closed. Whoever connects waits for those before: there is one person. What keeps it
+// from accepting, such as a lack of descriptors, passes: it tries again, and tells the log once.
 func (i *Instance) serve(address func() string) {
+	failing := false
 	for {
 		c, err := i.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
-			i.log.Warn("control socket", "err", err)
-			return
+			if !failing {
+				i.log.Warn("control socket", "err", err)
+			}
+			failing = true
+			<-time.After(acceptPause)
+			continue
 		}
+		failing = false
 		if err := reply(c, address); err != nil {
 			i.log.Warn("control socket: a question was not answered")
 		}

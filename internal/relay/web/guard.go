@@ -40,11 +40,13 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		defer s.survive()
 		origins, sent := r.Header["Origin"]
 		switch {
-		case r.URL.IsAbs() || r.URL.Host != "" || r.Host != s.host:
+		case r.URL.IsAbs() || r.URL.Host != "" || !slices.Contains(s.hosts, r.Host):
 			// A name that an attacker points at 127.0.0.1 arrives with that name here, whatever its Origin says.
 			s.refuse(w, r, http.StatusForbidden, "host")
 		case sent && !slices.Equal(origins, []string{s.origin}):
 			s.refuse(w, r, http.StatusForbidden, "origin")
+		case r.RequestURI == "*":
+			s.refuse(w, r, http.StatusNotFound, "not_found")
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -6,6 +6,9 @@
 // key in a header and no cookie, a one-time key in a URL fragment, which no browser sends, and a content policy that lets
 // the page load nothing from elsewhere. Programs of the same user are trusted, as they could read the worker's memory.
 //
+// What net/http cannot read as a request (400, 431) it answers itself: plain text that quotes nothing, without our headers.
+// Connections above maxConnections wait in the system's queue; the time limits of reading free the places.
+//
 // Lock order: keys.mu is a leaf; nothing is called while it is held.
 package web
 
@@ -17,6 +20,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,8 +59,8 @@ type Options struct {
 type Server struct {
 	o        Options
 	listener net.Listener
-	host     string // the only Host that is served
-	origin   string // the only Origin that is accepted
+	hosts    []string // the only Hosts that are served
+	origin   string   // the only Origin that is accepted
 	keys     *keys
 	streams  chan struct{} // one place per open stream
 	http     *http.Server
@@ -67,7 +71,11 @@ type Server struct {
 	err      error
 }
 
-const maxStreams = 64
+// Limits of what is open at once; streams leave connections for commands.
+const (
+	maxStreams     = 64
+	maxConnections = 2 * maxStreams
+)
 
 // Listen opens the endpoint on a loopback address such as 127.0.0.1:0 and serves until Close. Any other address is
 // relay.listen_address.
@@ -90,8 +98,9 @@ func serve(ctx context.Context, l net.Listener, o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	host := l.Addr().String()
-	s := &Server{o: o, listener: l, host: host, origin: "http://" + host, keys: newKeys(o.KeyLife, o.Now),
+	hosts, origin := names(l.Addr().String())
+	l = &limited{Listener: l, places: make(chan struct{}, maxConnections), closed: make(chan struct{})}
+	s := &Server{o: o, listener: l, hosts: hosts, origin: origin, keys: newKeys(o.KeyLife, o.Now),
 		streams: make(chan struct{}, maxStreams), done: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.http = &http.Server{
@@ -101,7 +110,9 @@ func serve(ctx context.Context, l net.Listener, o Options) *Server {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(fixed{o.Log.Handler()}, slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return s.ctx },
+		// OPTIONS * is judged like every other request.
+		DisableGeneralOptionsHandler: true,
+		BaseContext:                  func(net.Listener) context.Context { return s.ctx },
 	}
 	go func() {
 		defer close(s.done)
@@ -110,6 +121,15 @@ func serve(ctx context.Context, l net.Listener, o Options) *Server {
 		}
 	}()
 	return s
+}
+
+// names are the Hosts by which a browser asks for an address, and its Origin. Browsers leave port 80 out.
+func names(address string) (hosts []string, origin string) {
+	short, is80 := strings.CutSuffix(address, ":80")
+	if is80 {
+		return []string{short, address}, "http://" + short
+	}
+	return []string{address}, "http://" + address
 }
 
 func setDefault(d *time.Duration, v time.Duration) {

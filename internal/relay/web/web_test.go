@@ -209,7 +209,7 @@ func TestRules(t *testing.T) {
 		{"command, rebinding", request{method: "POST", path: uicontract.PathCommand, host: evil, body: reconnect, header: with("Origin", "http://"+evil)}, 403, "host"},
 		{"command, no origin", command(with("Origin", "")), 403, "origin"},
 		{"command, other port's origin", command(with("Origin", "http://127.0.0.1:1")), 403, "origin"},
-		{"command, https origin", command(with("Origin", "https://"+e.host)), 403, "origin"},
+		{"command, https origin", command(with("Origin", "https://"+e.hosts[0])), 403, "origin"},
 		{"command, form type", command(with("Content-Type", "application/x-www-form-urlencoded")), 415, "content_type"},
 		{"command, text type", command(with("Content-Type", "text/plain")), 415, "content_type"},
 		{"command, charset", command(with("Content-Type", "application/json; charset=UTF-8")), 200, ""},
@@ -294,13 +294,13 @@ func TestRawHosts(t *testing.T) {
 		"two origins":   "GET / HTTP/1.1\r\nHost: %[1]s\r\nOrigin: http://%[1]s\r\nOrigin: http://evil\r\nConnection: close\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := net.Dial("tcp", e.host)
+			c, err := net.Dial("tcp", e.hosts[0])
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer c.Close()
 			if strings.Contains(text, "%[1]s") {
-				text = fmt.Sprintf(text, e.host)
+				text = fmt.Sprintf(text, e.hosts[0])
 			}
 			if _, err := io.WriteString(c, text); err != nil {
 				t.Fatal(err)
