@@ -44,7 +44,8 @@ func New(changed func(relay.Owner, relay.Key)) *Registry {
 }
 
 // Add registers a request of a live generation whose answers go to wire. What must not reach a person is refused here, at
-// once and with one reply; ctx bounds that reply. A key that is known is ignored: added is false then.
+// once and with one reply; ctx bounds that reply. A key whose card is open is ignored: added is false then. A card that is
+// settled gives way: a server that uses an id again asks anew.
 func (r *Registry) Add(ctx context.Context, wire Wire, from Origin, req rpc.Request, facts Facts) (card Card, added bool) {
 	scope := req.Body.Scope()
 	c := Card{Key: req.Key, State: Pending, Owner: from.Owner, Profile: from.Profile, Host: from.Host, Thread: scope.Thread, Turn: scope.Turn, Item: scope.Item}
@@ -52,9 +53,12 @@ func (r *Registry) Add(ctx context.Context, wire Wire, from Origin, req rpc.Requ
 	c.Long = c.size() > LongText
 
 	r.mu.Lock()
-	if _, ok := r.cards[req.Key]; ok {
-		r.mu.Unlock()
-		return Card{}, false
+	if old, ok := r.cards[req.Key]; ok {
+		if old.card.State.Open() {
+			r.mu.Unlock()
+			return Card{}, false
+		}
+		r.order = slices.DeleteFunc(r.order, func(k relay.Key) bool { return k == req.Key })
 	}
 	r.next++
 	c.Order = r.next

@@ -139,6 +139,39 @@ func TestCardsStayUntilResolved(t *testing.T) {
 	}
 }
 
+// proves R-INT-01: an id that is used again after its request was settled is a new request, never silence.
+func TestASettledKeyIsAskedAnew(t *testing.T) {
+	for name, settle := range map[string]func(*Registry, relay.Key){
+		"resolved": func(r *Registry, k relay.Key) { r.Retire(k, rpc.Resolved) },
+		"closed":   func(r *Registry, k relay.Key) { r.Close(me, k) },
+		"answered": func(r *Registry, k relay.Key) {
+			_, _ = r.Answer(context.Background(), me, Answer{Key: k, Choice: "3"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, w := New(nil), newWire()
+			first := ask(t, r, w, key(0), me)
+			ask(t, r, w, key(1), me)
+			settle(r, key(0))
+			before := len(w.frames)
+			again := request(t, codex.MethodCommandApproval, `{`+scope+`,"command":"rm x"}`)
+			c, ok := r.Add(context.Background(), w, from, again, Facts{})
+			if !ok || c.State != Pending || c.Order <= first.Order || c.Command.Line.Lines[0] != "rm x" {
+				t.Errorf("%v %+v", ok, c)
+			}
+			if list := r.Cards(me); len(list) != 2 || list[1].Key != key(0) || r.PendingCount(me, "") != 2 || len(w.frames) != before {
+				t.Errorf("%d cards, %q", len(list), w.frames)
+			}
+			if s, err := r.Answer(context.Background(), me, Answer{Key: key(0), Choice: "0"}); s != ledger.Sent || err != nil || len(w.frames) != before+1 {
+				t.Error(s, err, w.frames)
+			}
+			if _, err := r.Answer(context.Background(), me, Answer{Key: key(0), Choice: "0"}); code(err) != "request.gone.answered" {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestSettledCardsAreBounded(t *testing.T) {
 	r, w := New(nil), newWire()
 	ask(t, r, w, key(0), me)
@@ -216,15 +249,16 @@ func oneRace(t *testing.T, rng *rand.Rand, req rpc.Request) bool {
 func TestRegistryFollowsItsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r, w := New(nil), newWire()
-		state := map[relay.Key]State{}
+		state, asked := map[relay.Key]State{}, map[relay.Key]int{}
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 			k := relay.Key{Generation: relay.Generation(rapid.IntRange(1, 2).Draw(rt, "gen")), Request: relay.IntID(int64(rapid.IntRange(0, 3).Draw(rt, "id")))}
 			s, known := state[k]
 			switch rapid.IntRange(0, 5).Draw(rt, "do") {
 			case 0:
 				ask(t, r, w, k, me)
-				if !known {
+				if !known || !s.Open() {
 					state[k] = Pending
+					asked[k]++
 				}
 			case 1:
 				before := len(w.frames)
@@ -268,8 +302,8 @@ func TestRegistryFollowsItsModel(t *testing.T) {
 			rt.Fatal(diff)
 		}
 		for k, n := range w.attempts {
-			if n > 1 {
-				rt.Fatalf("%v was answered %d times", k, n)
+			if n > asked[k] {
+				rt.Fatalf("%v was asked %d times and answered %d times", k, asked[k], n)
 			}
 		}
 	})
