@@ -2,6 +2,7 @@ package ask
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,17 +96,19 @@ func (a Answer) size() int {
 
 // stray refuses members that the kind does not use: a page that sends them means another card.
 func stray(kind Kind, a Answer) error {
-	used := map[string][]Kind{
-		"choice":  {CommandCard, FileCard, ToolCard, FormCard},
-		"grants":  {PermissionsCard},
-		"scope":   {PermissionsCard},
-		"replies": {QuestionCard},
-		"content": {FormCard},
-	}
-	set := map[string]bool{"choice": a.Choice != "", "grants": a.Grants != nil, "scope": a.Scope != "", "replies": a.Replies != nil, "content": a.Content != nil}
-	for name, kinds := range used {
-		if set[name] && !slices.Contains(kinds, kind) {
-			return invalid("not_asked", name)
+	for _, m := range []struct {
+		name string
+		set  bool
+		used []Kind
+	}{
+		{"choice", a.Choice != "", []Kind{CommandCard, FileCard, ToolCard, FormCard}},
+		{"content", a.Content != nil, []Kind{FormCard}},
+		{"grants", a.Grants != nil, []Kind{PermissionsCard}},
+		{"replies", a.Replies != nil, []Kind{QuestionCard}},
+		{"scope", a.Scope != "", []Kind{PermissionsCard}},
+	} {
+		if m.set && !slices.Contains(m.used, kind) {
+			return invalid("not_asked", m.name)
 		}
 	}
 	return nil
@@ -166,7 +169,8 @@ const notePrefix = "user_note: "
 
 func questionReply(r *codex.UserInputRequest, a Answer) (any, error) {
 	out := codex.UserInputReply{Answers: map[string]codex.Answer{}}
-	for id, given := range a.Replies {
+	for _, id := range slices.Sorted(maps.Keys(a.Replies)) {
+		given := a.Replies[id]
 		i, err := strconv.Atoi(id)
 		if err != nil || i < 0 || i >= len(r.Questions) || strconv.Itoa(i) != id {
 			return nil, invalid("not_asked", "question "+id)
@@ -185,6 +189,9 @@ func questionReply(r *codex.UserInputRequest, a Answer) (any, error) {
 				return nil, invalid("not_asked", "text of question "+id)
 			}
 			answers = append(answers, notePrefix+text)
+		}
+		if _, twice := out.Answers[q.ID]; twice {
+			return nil, invalid("not_asked", "question "+id)
 		}
 		if len(answers) > 0 {
 			out.Answers[q.ID] = codex.Answer{Answers: answers}

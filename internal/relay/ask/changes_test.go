@@ -2,12 +2,14 @@ package ask
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sekisho/internal/fault"
 	"sekisho/internal/relay"
 	"sekisho/internal/relay/codex"
 )
@@ -101,5 +103,46 @@ func TestAFormerCardCanBeDeclined(t *testing.T) {
 	r.SetChanges(me, 1, "t", "u", "i", update("+b"), false)
 	if _, err := r.Answer(context.Background(), me, Answer{Key: c.Key, Choice: c.Choices[2].ID}); err != nil || len(w.frames) != 1 || w.frames[0] != `{"decision":"decline"}` {
 		t.Error(err, w.frames)
+	}
+}
+
+// proves R-INT-08: a word that is not known is not repeated, wherever the server may have put one.
+func TestWordsThatAreNotKnown(t *testing.T) {
+	const hostile = "\u202eadd\n<approved>"
+	v := &FileView{}
+	describe(v, []codex.FileUpdate{{Path: "/a", Kind: codex.ChangeKind{Type: hostile}, Diff: "x"}, {Path: "/a", Kind: codex.ChangeKind{Type: "add"}, Diff: "x"}}, false)
+	if v.Changes[0].Kind != "other" || v.Changes[1].Kind != "add" {
+		t.Errorf("%+v", v.Changes)
+	}
+	list := choices([]codex.Decision{{Kind: codex.ApplyNetwork, Network: &codex.NetworkAmendment{Host: "h", Action: hostile}}})
+	c := &Card{}
+	if no := projectCommand(c, &codex.CommandApproval{Command: "ls", Network: &codex.NetworkContext{Host: "h", Protocol: hostile}}, nil); no != nil || c.Command.Network.Protocol != "other" || list[0].RuleAction != "other" {
+		t.Errorf("%+v %+v", c.Command.Network, list)
+	}
+}
+
+// proves R-INT-02: the same answers make the same reply, and the same error.
+func TestAnswersAreDeterministic(t *testing.T) {
+	body := request(t, codex.MethodUserInput, `{"threadId":"t","turnId":"u","itemId":"i","isBlocking":true,"questions":[
+		{"id":"a","header":"h","question":"?","options":[{"label":"x","description":""}]},{"id":"b","header":"h","question":"?"}]}`).Body
+	bad, want := "7", ""
+	for range 50 {
+		_, err := reply(&Card{Kind: QuestionCard}, body, Answer{Replies: map[string]Reply{"0": {Option: &bad}, "1": {Option: &bad}, "2": {}, "x": {}}})
+		if want == "" {
+			want = fault.As(err).Target
+		}
+		if got := fault.As(err).Target; got != want {
+			t.Fatalf("%s, and %s", got, want)
+		}
+		_, err = reply(&Card{Kind: FileCard}, body, Answer{Grants: []string{}, Scope: "turn", Replies: map[string]Reply{}, Content: map[string]json.RawMessage{}})
+		if got := fault.As(err).Target; got != "content" {
+			t.Fatal(got)
+		}
+	}
+	form := &codex.FormSchema{Properties: map[string]codex.Field{"p": {Kind: codex.FieldBoolean}, "q": {Kind: codex.FieldBoolean}}}
+	for range 50 {
+		if _, err := content(form, map[string]json.RawMessage{"0": []byte("1"), "1": []byte("1")}); fault.As(err).Target != "p" {
+			t.Fatal(err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"slices"
 	"strconv"
 
 	"sekisho/internal/fault"
@@ -68,7 +69,7 @@ func projectCommand(c *Card, r *codex.CommandApproval, asked []byte) *refusal {
 		v.Argv = literals(elements)
 	}
 	if r.Network != nil {
-		v.Network = &NetworkView{host(r.Network.Host), string(r.Network.Protocol)}
+		v.Network = &NetworkView{host(r.Network.Host), oneOf(string(r.Network.Protocol), "http", "https", "socks5Tcp", "socks5Udp")}
 	}
 	if r.AdditionalPermissions != nil {
 		if name := unlisted(asked); name != "" {
@@ -91,7 +92,7 @@ func choices(decisions []codex.Decision) []Choice {
 			ch.Rule = literals(d.Execpolicy)
 		case codex.ApplyNetwork:
 			h := host(d.Network.Host)
-			ch.RuleHost, ch.RuleAction = &h, string(d.Network.Action)
+			ch.RuleHost, ch.RuleAction = &h, oneOf(string(d.Network.Action), "allow", "deny")
 		}
 		list = append(list, ch)
 	}
@@ -106,7 +107,7 @@ func describe(v *FileView, changes []codex.FileUpdate, cut bool) {
 	}
 	v.Known, v.Changes = true, make([]ChangeView, 0, len(changes))
 	for _, ch := range changes {
-		v.Changes = append(v.Changes, ChangeView{literal(ch.Path), ch.Kind.Type, optional(ch.Kind.MovePath), literal(ch.Diff)})
+		v.Changes = append(v.Changes, ChangeView{literal(ch.Path), oneOf(ch.Kind.Type, "add", "delete", "update"), optional(ch.Kind.MovePath), literal(ch.Diff)})
 	}
 }
 
@@ -124,6 +125,17 @@ func projectQuestions(c *Card, r *codex.UserInputRequest) *refusal {
 	}
 	c.Kind, c.Questions = QuestionCard, v
 	return nil
+}
+
+// unknownWord stands for a word of the server that is none of those that this version knows.
+const unknownWord = "other"
+
+// oneOf keeps a word that is known: nothing else of the server gets into a card but as Text.
+func oneOf(word string, known ...string) string {
+	if slices.Contains(known, word) {
+		return word
+	}
+	return unknownWord
 }
 
 func optional(s string) *Text {

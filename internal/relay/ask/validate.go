@@ -3,6 +3,7 @@ package ask
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -25,7 +26,8 @@ func invalid(variant, target string, detail ...any) *fault.Error {
 func content(s *codex.FormSchema, values map[string]json.RawMessage) (codex.Raw, error) {
 	names := fieldNames(s)
 	out := map[string]any{}
-	for id, raw := range values {
+	for _, id := range slices.Sorted(maps.Keys(values)) {
+		raw := values[id]
 		i, err := strconv.Atoi(id)
 		if err != nil || i < 0 || i >= len(names) || strconv.Itoa(i) != id {
 			return nil, invalid("not_asked", "field "+id)

@@ -33,7 +33,7 @@ type FileView struct {
 // ChangeView is the change of one file.
 type ChangeView struct {
 	Path  Text   `json:"path"`
-	Kind  string `json:"kind"` // add, delete, update
+	Kind  string `json:"kind"` // add, delete, update; other: one that this version does not know
 	Moved *Text  `json:"moved,omitzero"`
 	Diff  Text   `json:"diff"`
 }
