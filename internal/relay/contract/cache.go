@@ -175,7 +175,7 @@ func (c *Cache) fill(ctx context.Context, binary, version string, surface codex.
 	if err := c.generate(ctx, binary, c.manifest.Arguments[surface], dir); err != nil {
 		return err
 	}
-	bundle, err := readBundle(path, binary)
+	bundle, err := readBundle(ctx, path, binary)
 	if err != nil {
 		return err
 	}
@@ -227,8 +227,11 @@ func (m *Manifest) Verify(binary, version string) error {
 	return nil
 }
 
-// readBundle reads what the generator of binary has left in dir.
-func readBundle(dir, binary string) ([]byte, error) {
+// readBundle reads what the generator of binary has left in dir: any program's work, so only a regular file is read.
+func readBundle(ctx context.Context, dir, binary string) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, failed(binary, err)
+	}
 	bundle, err := atomicfile.Read(filepath.Join(dir, bundleFile), maxBundle)
 	if err != nil {
 		return nil, failed(binary, err)

@@ -4,13 +4,16 @@ package contract
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	shipped "sekisho/config"
@@ -42,6 +45,12 @@ func fakeCLI(dir string) int {
 	out := os.Args[slices.Index(os.Args, "--out")+1]
 	if os.WriteFile(filepath.Join(os.Getenv("CODEX_HOME"), "rest"), nil, 0o600) != nil || os.Mkdir(filepath.Join(out, "v2"), 0o700) != nil {
 		return 71
+	}
+	if string(data) == "FIFO" {
+		if syscall.Mkfifo(filepath.Join(out, bundleFile), 0o600) != nil {
+			return 73
+		}
+		return 0
 	}
 	if os.WriteFile(filepath.Join(out, bundleFile), data, 0o600) != nil {
 		return 72
@@ -270,6 +279,7 @@ func TestContractCommandExitCodes(t *testing.T) {
 		{"a CLI without our methods", fake(t, bundle(t, plainTypes)), ExitAffected, "Affected: ", ""},
 		{"a generator that fails", fake(t, nil), ExitUnknown, "", "could not be generated"},
 		{"a bundle that is none", fake(t, []byte(`{}`)), ExitUnknown, "", "could not be generated"},
+		{"a bundle that nobody writes", fake(t, []byte("FIFO")), ExitUnknown, "", "not a regular file"},
 		{"nothing there", filepath.Join(t.TempDir(), "codex"), ExitUnknown, "", "There is no codex at"},
 	} {
 		cache := t.TempDir()
@@ -304,5 +314,14 @@ func TestReportEscapesWhatTheCLISays(t *testing.T) {
 	}
 	if strings.ContainsAny(out.String(), "\x1b\u202e") || !strings.Contains(out.String(), `c/\x1b[2J\u{202e}done`) {
 		t.Errorf("printed %q", out.String())
+	}
+}
+
+// proves R-CON-06
+func TestNothingIsReadAfterTheEndWasAskedFor(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := readBundle(ctx, t.TempDir(), "codex"); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }

@@ -169,7 +169,7 @@ func (c *Cache) once(ctx context.Context, binary string, surface codex.Surface) 
 	if err := c.generate(ctx, binary, c.manifest.Arguments[surface], dir); err != nil {
 		return nil, err
 	}
-	bundle, err := readBundle(dir.Name(), binary)
+	bundle, err := readBundle(ctx, dir.Name(), binary)
 	if err != nil {
 		return nil, err
 	}

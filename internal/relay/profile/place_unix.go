@@ -27,6 +27,10 @@ func checkUserOnly(f *os.File) error {
 	if err != nil {
 		return err
 	}
+	return userOnly(info)
+}
+
+func userOnly(info os.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.Mode().IsRegular():

@@ -21,11 +21,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"sekisho/internal/atomicfile"
 	"sekisho/internal/fault"
 	"sekisho/internal/locale"
 	"sekisho/internal/relay/transport"
@@ -138,7 +138,7 @@ func Load(path, cwd string) (Set, Problems, error) {
 }
 
 func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
