@@ -98,5 +98,6 @@ func (p *partition) facts(body codex.ServerRequest) ask.Facts {
 	if t == nil {
 		return ask.Facts{}
 	}
-	return ask.Facts{Changes: t.changes(scope)}
+	changes, cut := t.changes(scope)
+	return ask.Facts{Changes: changes, Cut: cut}
 }

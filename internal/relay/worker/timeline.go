@@ -44,10 +44,9 @@ func (s *session) progress(n codex.Notification) {
 	}
 	w.emitItem(p, t, k)
 	s.nameByMessage(t, n)
-	if e, ok := t.win.Entry(k); ok {
-		if changes := changesOf(e); changes != nil {
-			s.after = append(s.after, func() { w.asks.SetChanges(p.owner, s.gen, t.id, k.Turn, k.Item, changes) })
-		}
+	if e, ok := t.win.Entry(k); ok && isFileChange(e) {
+		changes, cut := changesOf(e)
+		s.after = append(s.after, func() { w.asks.SetChanges(p.owner, s.gen, t.id, k.Turn, k.Item, changes, cut) })
 	}
 }
 
@@ -192,21 +191,27 @@ func put(list []uicontract.Excerpt, i int, e uicontract.Excerpt) []uicontract.Ex
 	return list
 }
 
-// changesOf are the changes of a file-change item, as far as they are known.
-func changesOf(e history.Entry) []codex.FileUpdate {
-	if e.Changes != nil {
-		return e.Changes
-	}
-	if b, ok := e.Item.Body.(*codex.FileChange); ok {
-		return b.Changes
-	}
-	return nil
+func isFileChange(e history.Entry) bool {
+	_, ok := e.Item.Body.(*codex.FileChange)
+	return ok || e.Changes != nil || e.Item.Type == "fileChange"
 }
 
-func (t *thread) changes(scope codex.Scope) []codex.FileUpdate {
+// changesOf are the changes of a file-change item, as far as they are known; cut says that they are not whole, and then
+// nobody may judge by them.
+func changesOf(e history.Entry) (changes []codex.FileUpdate, cut bool) {
+	if e.Changes != nil {
+		return e.Changes, e.Cut > 0
+	}
+	if b, ok := e.Item.Body.(*codex.FileChange); ok {
+		return b.Changes, e.Cut > 0
+	}
+	return nil, e.Cut > 0
+}
+
+func (t *thread) changes(scope codex.Scope) (changes []codex.FileUpdate, cut bool) {
 	e, ok := t.win.Entry(history.Key{Turn: scope.Turn, Item: scope.Item})
 	if !ok {
-		return nil
+		return nil, false
 	}
 	return changesOf(e)
 }
