@@ -21,6 +21,7 @@ var errLimit = errors.New("the call's time limit ended")
 //	Confirmed, nil        the result
 //	Confirmed, *Error     the server answered with an error; Error.Server holds it, Error.Kind what it means
 //	NotSent, *Error       proof that not one byte left: no place or turn in time, too large, generation over
+//	NotSent, other        what CallOptions.Allow said
 //	OutcomeUnknown, *Error  sent, and no usable answer: time limit, ctx, end of the generation, malformed result
 //
 // Calls beyond MaxInFlight wait in order. Every attempt is limited by the class of its method.
@@ -67,6 +68,11 @@ func (c *Client) once(parent context.Context, method string, params []byte, resu
 		return ledger.NotSent, c.unsent(ctx, method)
 	}
 	defer c.slots.give()
+	if opts.Allow != nil {
+		if err := opts.Allow(); err != nil {
+			return ledger.NotSent, err
+		}
+	}
 	id, mine, it, err := c.start(ctx, method, params)
 	if err != nil {
 		return ledger.NotSent, err

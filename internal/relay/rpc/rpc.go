@@ -96,6 +96,9 @@ type Lost struct {
 type CallOptions struct {
 	// Limit replaces the time limit of the method's class. It holds for each attempt, from the wait for a place on.
 	Limit time.Duration
+	// Allow is asked when the call has its place, before its frame is queued: what was allowed when the call began may not
+	// be any more. Its error is the call's, which is then NotSent. It must not block.
+	Allow func() error
 	// Sent is called at most once, before the call returns, when the transport took the frame or cannot tell. It must
 	// not block. With retries it is called for the first attempt only.
 	Sent func()

@@ -51,8 +51,6 @@ func (s *session) apply(n codex.Notification) {
 		}
 	case *codex.ModelRerouted:
 		w.notify(uicontract.Notice{Kind: uicontract.NoticeModel, Thread: n.ThreadID, Shown: visible.Line(n.FromModel+" → "+n.ToModel+" "+n.Reason, noticeBytes)})
-	case *codex.AccountUpdated, *codex.LoginCompleted:
-		w.spawn(s.accountMayHaveChanged)
 	}
 }
 
@@ -91,7 +89,7 @@ func (s *session) noteThread(n *codex.ThreadNote) {
 		}
 	case "thread/reverted":
 		if t.open {
-			s.w.spawn(func() { s.resync(n.ThreadID) })
+			s.resyncSoon(n.ThreadID)
 		}
 	}
 }

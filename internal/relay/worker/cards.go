@@ -73,9 +73,16 @@ func (w *Worker) answer(ctx context.Context, a *uicontract.Answer) (any, error) 
 	key, ok := cardKey(a.Card)
 	w.mu.Lock()
 	part := w.part
+	var doubt error
+	if w.live != nil {
+		doubt = w.live.certain()
+	}
 	w.mu.Unlock()
-	if !ok || part == nil {
+	switch {
+	case !ok || part == nil:
 		return nil, refused("card_ended")
+	case doubt != nil:
+		return nil, doubt
 	}
 	state, err := w.asks.Answer(ctx, part.owner, ask.Answer{Key: key, Choice: a.Choice, Grants: a.Grants, Scope: a.Scope, Replies: a.Replies, Content: a.Content, SeenEnd: a.SeenEnd})
 	w.o.Log.Info("card answered", "generation", uint64(key.Generation), "request", key.Request.String(), "outcome", string(state))

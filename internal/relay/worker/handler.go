@@ -14,6 +14,10 @@ import (
 // Notification implements rpc.Handler.
 func (s *session) Notification(_ relay.Generation, n codex.Notification) {
 	s.w.mu.Lock()
+	switch n.(type) {
+	case *codex.AccountUpdated, *codex.LoginCompleted:
+		s.doubtOwner()
+	}
 	if s.part != nil && s.w.live == s {
 		s.turns.Note(s.gen, n)
 		s.apply(n)
@@ -67,6 +71,9 @@ func (s *session) SyncLost(_ relay.Generation, lost rpc.Lost) {
 	w := s.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if lost.Dropped > 0 {
+		s.doubtOwner() // a notice of another account can be among them
+	}
 	if s.part == nil || w.live != s || lost.Dropped == 0 {
 		return
 	}
@@ -75,7 +82,7 @@ func (s *session) SyncLost(_ relay.Generation, lost rpc.Lost) {
 	for id, t := range s.part.threads {
 		t.win.Lost()
 		if t.open {
-			w.spawn(func() { s.resync(id) })
+			s.resyncSoon(id)
 		}
 	}
 }

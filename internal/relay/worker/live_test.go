@@ -41,7 +41,7 @@ func TestEndedConnectionNeverGoesLive(t *testing.T) {
 		s := &session{w: b.Worker, gen: 9, profile: b.o.Profiles.Profiles[0], log: b.o.Log, turns: turn.New(9), cancel: func() {}}
 		s.client = rpc.New(&idle{end: make(chan struct{})}, rpc.Options{Generation: 9, Handler: s, Log: b.o.Log})
 		s.Ended(9, &transport.Error{Class: transport.Transient, Fault: fault.New(fault.ConnectionClosed)})
-		if err := s.goLive(codex.AccountReadResult{}); err == nil {
+		if err := s.goLive(codex.AccountReadResult{}, 0); err == nil {
 			t.Error("it went live")
 		}
 		s.client.Close(transport.ByUser)

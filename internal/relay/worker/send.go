@@ -19,7 +19,11 @@ func (w *Worker) mutate(ctx context.Context, s *session, kind uicontract.Command
 		return err
 	}
 	w.mu.Unlock()
-	outcome, err := s.client.Call(ctx, op.Method, params, result, rpc.CallOptions{Sent: func() {
+	outcome, err := s.client.Call(ctx, op.Method, params, result, rpc.CallOptions{Allow: func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return s.certain() // it may have waited long for its place
+	}, Sent: func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if s.part.book.Started(op.ID, s.gen) == nil {
@@ -41,12 +45,12 @@ func (w *Worker) mutate(ctx context.Context, s *session, kind uicontract.Command
 
 func noTurn() relay.TurnID { return "" }
 
-// session returns the live session; the lock is held.
+// session returns the live session unless its owner is in doubt; the lock is held.
 func (w *Worker) session() (*session, error) {
 	if w.live == nil {
 		return nil, refused("not_connected")
 	}
-	return w.live, nil
+	return w.live, w.live.certain()
 }
 
 // sendTurn sends a message to a joined thread: one turn/start per thread at a time, each with a fresh id. Two that overlap

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 
@@ -39,20 +38,23 @@ type session struct {
 	ended   bool
 	closing transport.Reason // why this side ended it, if it did
 	invalid error            // why it may not be used any more, although it works
+
+	accountNotices uint64                  // how often the account may have changed
+	doubtful       bool                    // a notice came, and no reading of the account after it
+	confirming     bool                    // the account is being read
+	reads          map[relay.ThreadID]bool // threads that are being read again; true: once more after that
+	background     chan struct{}           // places for those
 }
 
 // begin speaks the handshake, finds out whose server it is, and makes the session the live one.
 func (w *Worker) begin(ctx context.Context, gen relay.Generation, p profile.Profile, link Link, log *slog.Logger) error {
-	s := &session{w: w, gen: gen, profile: p, link: link, log: log, turns: turn.New(gen)}
+	s := &session{w: w, gen: gen, profile: p, link: link, log: log, turns: turn.New(gen),
+		reads: map[relay.ThreadID]bool{}, background: make(chan struct{}, maxBackground)}
 	s.ctx, s.cancel = context.WithCancel(w.ctx)
 	s.client = rpc.New(link.Conn, rpc.Options{Generation: gen, Handler: s, Log: w.o.Log})
 	err := s.handshake(ctx)
-	var account codex.AccountReadResult
 	if err == nil {
-		_, err = s.client.Call(ctx, codex.AccountRead, codex.AccountReadParams{}, &account, rpc.CallOptions{})
-	}
-	if err == nil {
-		err = s.goLive(account)
+		err = s.settleOwner(ctx)
 	}
 	if err != nil {
 		s.cancel()
@@ -107,7 +109,8 @@ func versionOf(userAgent string) string {
 }
 
 // goLive makes s the live session of its owner. State of another owner goes before the new one becomes active (R-PRI-05).
-func (s *session) goLive(account codex.AccountReadResult) error {
+// An account that a notice overtook, since heard of them were known, is no answer.
+func (s *session) goLive(account codex.AccountReadResult, heard uint64) error {
 	w := s.w
 	whose, label, err := ownerOf(s.profile, account)
 	if err != nil {
@@ -123,6 +126,10 @@ func (s *session) goLive(account codex.AccountReadResult) error {
 		w.mu.Unlock()
 		return s.client.Err()
 	default:
+	}
+	if s.accountNotices != heard {
+		w.mu.Unlock()
+		return errOvertaken
 	}
 	var gone *partition
 	if w.part != nil && w.part.owner != whose {
@@ -205,35 +212,4 @@ func (s *session) watchChild() {
 		c.Process = s.process()
 		w.setConnection(c)
 	}
-}
-
-// errOwner is why a session of another account ends.
-var errOwner = errors.New("the account changed")
-
-// accountMayHaveChanged reads the account again; another one ends everything of this owner, and a person reconnects
-// (R-OWN-02).
-func (s *session) accountMayHaveChanged() {
-	var account codex.AccountReadResult
-	if _, err := s.client.Call(s.ctx, codex.AccountRead, codex.AccountReadParams{}, &account, rpc.CallOptions{}); err != nil {
-		s.log.Warn("the account could not be read", "err", codeOf(err))
-		return
-	}
-	w := s.w
-	now, _, err := ownerOf(s.profile, account)
-	w.mu.Lock()
-	if w.live != s || err == nil && now == s.part.owner {
-		w.mu.Unlock()
-		return
-	}
-	s.invalid = fault.New(fault.RelayOwnerChanged, fault.Cause(errOwner))
-	gone := s.part.owner
-	w.part = nil
-	w.notices = nil
-	w.events.forget()
-	w.live = nil
-	w.setConnection(w.describe(uicontract.AwaitManual, s.invalid))
-	w.mu.Unlock()
-	w.asks.EndGeneration(s.gen)
-	w.asks.EndOwner(gone)
-	s.client.Close(transport.ByUser)
 }
