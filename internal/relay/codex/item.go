@@ -34,7 +34,7 @@ func (i Item) MarshalJSON() ([]byte, error) {
 	return Encode(itemHead{i.ID, i.Type})
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Only an item without id or type is an error.
+// UnmarshalJSON implements json.Unmarshaler. Only an item without a short id and type is an error.
 func (i *Item) UnmarshalJSON(data []byte) error {
 	tree, err := parse(data)
 	if err != nil {
@@ -43,8 +43,8 @@ func (i *Item) UnmarshalJSON(data []byte) error {
 	object, _ := tree.(map[string]any)
 	id, _ := object["id"].(string)
 	kind, _ := object["type"].(string)
-	if id == "" || kind == "" {
-		return bad("item", "has no id or type")
+	if id == "" || kind == "" || len(id) > relay.MaxID || len(kind) > relay.MaxID {
+		return bad("item", "has no id or type, or a long one")
 	}
 	*i = Item{ID: relay.ItemID(id), Type: kind, Raw: slices.Clone(data)}
 	if newBody, ok := itemBodies[kind]; ok {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"sekisho/internal/relay"
 	"sekisho/internal/strictjson"
 )
 
@@ -84,6 +85,7 @@ func decodeTree(tree any, data []byte, v any) error {
 	if err := strictjson.UnmarshalOpen(data, MaxMessage, v); err != nil {
 		return fmt.Errorf("%w: %s: a member has the wrong type", ErrBadParams, t.Name())
 	}
+	boundIn(reflect.ValueOf(v).Elem())
 	return nil
 }
 
@@ -102,6 +104,9 @@ func check(t reflect.Type, v any, at string) error {
 			if s, isString := v.(string); !isString || !slices.Contains(e.values(), s) {
 				return bad(at, "is none of the known values")
 			}
+		}
+		if s, isString := v.(string); isString && len(s) > relay.MaxID && slices.Contains(idTypes, t) {
+			return bad(at, "is too long")
 		}
 	case reflect.Slice:
 		list, ok := v.([]any)
@@ -174,6 +179,10 @@ func checkStruct(t reflect.Type, zero, v any, at string) error {
 	return nil
 }
 
-var rawType = reflect.TypeFor[Raw]()
+var (
+	rawType = reflect.TypeFor[Raw]()
+	// idTypes are the identifiers that are kept and repeated; one above relay.MaxID is malformed.
+	idTypes = []reflect.Type{reflect.TypeFor[relay.ThreadID](), reflect.TypeFor[relay.TurnID](), reflect.TypeFor[relay.ItemID]()}
+)
 
 func bad(at, what string) error { return fmt.Errorf("%w: %s %s", ErrBadParams, at, what) }

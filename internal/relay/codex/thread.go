@@ -26,7 +26,8 @@ type Thread struct {
 	Effort        string         `json:"reasoningEffort,omitzero"`
 }
 
-// ThreadStatus is notLoaded, idle, systemError or active; another value is kept.
+// ThreadStatus is notLoaded, idle, systemError or active; another value is kept, and may be cut. Of the flags only known
+// ones are kept, each once.
 type ThreadStatus struct {
 	Type        string   `json:"type"`
 	ActiveFlags []string `json:"activeFlags,omitzero"` // waitingOnApproval, waitingOnUserInput
@@ -74,7 +75,7 @@ func (s TurnStatus) Ended() bool {
 	return s == TurnCompleted || s == TurnInterrupted || s == TurnFailed
 }
 
-// TurnError is why a turn failed. Info is a string or an object with the kind as its only member.
+// TurnError is why a turn failed, cut to MaxErrorText. Info is a string or an object with the kind as its only member.
 type TurnError struct {
 	Message           string `json:"message"`
 	Info              Raw    `json:"codexErrorInfo,omitzero"`
