@@ -32,6 +32,7 @@ type bench struct {
 	thread             string
 	home               string // the thread's; every load gets a copy
 	deltas             int
+	provider           *responses.Server
 }
 
 // sample is one load of one side.
@@ -66,12 +67,11 @@ func run(ctx context.Context, pairs, turns, deltas int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	provider, err := responses.Listen("127.0.0.1:0")
-	if err != nil {
+	if b.provider, err = responses.Listen("127.0.0.1:0"); err != nil {
 		return err
 	}
-	defer provider.Close()
-	if err := b.prepare(ctx, cache, provider.URL(), turns); err != nil {
+	defer b.provider.Close()
+	if err := b.prepare(ctx, cache, b.provider.URL(), turns); err != nil {
 		return err
 	}
 	sides := []struct {
@@ -179,7 +179,7 @@ func (b *bench) measure(ctx context.Context, s side) (got sample, err error) {
 	if got.usual, got.latency, err = latency(ctx, s); err != nil {
 		return got, err
 	}
-	if got.rate, err = rate(ctx, s, b.deltas); err != nil {
+	if got.rate, err = b.rate(ctx, s); err != nil {
 		return got, err
 	}
 	got.after, err = resident(s.pid())
@@ -208,21 +208,29 @@ func latency(ctx context.Context, s side) (p50, p95 float64, err error) {
 	return all[len(all)/2], all[len(all)*95/100], nil
 }
 
-// rate is how many deltas a second arrive of an answer that the model gives at once.
-func rate(ctx context.Context, s side, n int) (float64, error) {
-	var first, last time.Time
-	words := 0
-	err := s.prompt(ctx, fmt.Sprintf("SCN flood %d 4", n), func(text string, at time.Time) {
-		if first.IsZero() {
-			first = at
+// rate is how many deltas a second arrive of an answer that the model gives at once, from the moment at which it is asked.
+func (b *bench) rate(ctx context.Context, s side) (float64, error) {
+	asked, began := b.provider.Changed(), make(chan time.Time, 1)
+	go func() {
+		select {
+		case <-asked:
+			began <- time.Now()
+		case <-ctx.Done():
 		}
+	}()
+	var last time.Time
+	words := 0
+	err := s.prompt(ctx, fmt.Sprintf("SCN flood %d 4", b.deltas), func(text string, at time.Time) {
 		last = at
 		words += strings.Count(text, "w")
 	})
-	if err == nil && words != n {
-		err = fmt.Errorf("%d of %d deltas came", words, n)
+	if err != nil {
+		return 0, err
 	}
-	return float64(words) / last.Sub(first).Seconds(), err
+	if words != b.deltas {
+		return 0, fmt.Errorf("%d of %d deltas came", words, b.deltas)
+	}
+	return float64(words) / last.Sub(<-began).Seconds(), nil
 }
 
 func resident(pid int) (float64, error) {

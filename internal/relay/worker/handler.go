@@ -21,6 +21,7 @@ func (s *session) Notification(_ relay.Generation, n codex.Notification) {
 	if s.part != nil && s.w.live == s {
 		s.turns.Note(s.gen, n)
 		s.apply(n)
+		s.w.sealIfDue()
 	}
 	after := s.after
 	s.after = nil

@@ -245,3 +245,14 @@ func (w *Worker) flush(ctx context.Context) {
 		w.mu.Unlock()
 	}
 }
+
+// sealIfDue makes the batch here and now when none was made lately, instead of waking flush for it; the lock is held.
+func (w *Worker) sealIfDue() {
+	now := w.o.Now()
+	if now.Sub(w.events.sealed) < batchEvery {
+		return
+	}
+	if err := w.events.seal(now); err != nil {
+		w.o.Log.Error("encoding events", "err", err)
+	}
+}
