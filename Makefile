@@ -7,7 +7,7 @@ SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.g
 .PHONY: help setup build demo demo-negative test check race sandbox selftest contract contract-update bench bench-relay e2e-core relay-core fuzz fuzz-frames clean
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 setup: ## check tools, fetch what the module needs (works offline once fetched)
 	@scripts/setup
@@ -66,5 +66,5 @@ fuzz: ## every decoder for a short while each (FUZZTIME=30s)
 fuzz-frames: ## a million frames, most of them mutations of recorded ones, through the worker; then a turn
 	CGO_ENABLED=0 go test -count=1 -timeout 20m -run 'TestReport06Storm' -v ./test/reports -frames 1000000
 
-clean:
+clean: ## remove the product binaries
 	rm -rf $(BIN)

@@ -37,11 +37,13 @@ Usage:
   relaycodex [--profile NAME] [--listen 127.0.0.1:PORT] [--no-open]
                                      run the worker and its page until interrupted
   relaycodex url [--instance ID]     print a fresh page address of a running relaycodex
-  relaycodex contract [--codex PATH] tell how a codex differs from the one this program knows
+  relaycodex contract [--codex PATH] tell how a codex (of PATH, or this one) differs from the one this
+                                     program knows
   relaycodex --help | --version
 
 Profiles are read from profiles.yaml in the relaycodex directory of your configuration directory;
-without the file there is one: codex from PATH, in the current directory.
+without the file there is one: codex from PATH, in the current directory. A local profile names another
+program by the key codex: PATH, and another directory by local_root: PATH.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage; contract: 0 not affected, 1 affected, 2 cannot tell.
 `
