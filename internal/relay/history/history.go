@@ -19,6 +19,7 @@ const (
 	MaxItems    = 1000     // entries of a Window
 	MaxText     = 16 << 20 // bytes of text in a Window
 	MaxItemText = 2 << 20  // bytes of one entry; the rest is cut and counted
+	MaxPlan     = 64 << 10 // bytes of the plan of a turn, and of its explanation
 	MaxPages    = 200      // pages that are read towards the past
 	MaxPageSize = 1000     // entries of one page that are looked at; the server clamps to 100
 	maxCursor   = 4 << 10
@@ -91,14 +92,30 @@ type TurnInfo struct {
 	Diff        string
 	DiffCut     int
 
-	pages pager
+	pages   pager
+	size    int    // bytes of the texts
+	version uint64 // of the window, when a text changed
+}
+
+// texts is the size of what a turn holds.
+func (t *TurnInfo) texts() int {
+	n := len(t.Diff) + len(t.Explanation)
+	for _, s := range t.Plan {
+		n += len(s.Step) + len(s.Status)
+	}
+	if t.Err != nil {
+		n += len(t.Err.Message) + len(t.Err.AdditionalDetails) + len(t.Err.Info)
+	}
+	return n
 }
 
 type entry struct {
 	Entry
 	parts []*part
-	size  int
-	fresh bool // seen live since the window was bound to its generation
+	size  int // of everything that is held, in bytes
+	// changesSize and changesCut are the shares of Changes in size and Cut.
+	changesSize, changesCut int
+	fresh                   bool // seen live since the window was bound to its generation
 }
 
 type part struct {

@@ -25,9 +25,18 @@ func (w *Window) Note(gen relay.Generation, n codex.Notification) (changed bool,
 	case *codex.ItemDelta:
 		w.delta(k, partKinds[n.Name], n.Index, n.Delta)
 	case *codex.PatchUpdated:
-		w.edit(k, func(e *entry) { e.Changes = n.Changes })
+		w.edit(k, func(e *entry) {
+			changes, size, cut := cutChanges(n.Changes)
+			w.resize(e, e.size-e.changesSize+size)
+			e.Cut += cut - e.changesCut
+			e.Changes, e.changesSize, e.changesCut = changes, size, cut
+		})
 	case *codex.McpProgress:
-		w.edit(k, func(e *entry) { e.Note, _ = codex.Bound(n.Text, MaxItemText/64) })
+		w.edit(k, func(e *entry) {
+			note, _ := codex.Bound(n.Text, MaxItemText/64)
+			w.resize(e, e.size-len(e.Note)+len(note))
+			e.Note = note
+		})
 	case *codex.TurnStarted:
 		w.whole(n.Turn)
 	case *codex.TurnDone:
@@ -36,12 +45,13 @@ func (w *Window) Note(gen relay.Generation, n codex.Notification) (changed bool,
 			found = append(found, w.live(Key{n.Turn.ID, i.ID}, i, Done, 0, 0)...)
 		}
 	case *codex.TurnPlan:
-		w.info(n.TurnID, func(t *TurnInfo) { t.Plan, t.Explanation = n.Plan, n.Explanation })
+		w.info(n.TurnID, func(t *TurnInfo) {
+			t.Plan = cutPlan(n.Plan)
+			t.Explanation, _ = codex.Bound(n.Explanation, MaxPlan)
+		})
 	case *codex.TurnDiff:
 		w.info(n.TurnID, func(t *TurnInfo) {
-			w.text -= len(t.Diff)
 			t.Diff, t.DiffCut = codex.Bound(n.Diff, MaxItemText)
-			w.text += len(t.Diff)
 		})
 	}
 	w.bound()
@@ -121,4 +131,12 @@ func (w *Window) info(id relay.TurnID, f func(*TurnInfo)) {
 	}
 	f(t)
 	w.version++
+	w.weigh(t)
+}
+
+// weigh counts the texts of a turn anew.
+func (w *Window) weigh(t *TurnInfo) {
+	size := t.texts()
+	w.text += size - t.size
+	t.size, t.version = size, w.version
 }

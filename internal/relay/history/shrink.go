@@ -20,6 +20,38 @@ func shrink(i codex.Item) (item codex.Item, size, cut int) {
 	return i, size, cut
 }
 
+// cutChanges makes changes fit into MaxItemText together. A change whose path does not fit is left out, with all after it.
+func cutChanges(changes []codex.FileUpdate) (kept []codex.FileUpdate, size, cut int) {
+	kept = make([]codex.FileUpdate, 0, min(len(changes), MaxItems)) // none is not unknown
+	for i, c := range changes {
+		head := len(c.Path) + len(c.Kind.Type) + len(c.Kind.MovePath)
+		if size+head > MaxItemText || i >= MaxItems {
+			for _, c := range changes[i:] {
+				cut += max(1, len(c.Path)+len(c.Kind.Type)+len(c.Kind.MovePath)+len(c.Diff))
+			}
+			break
+		}
+		diff, left := codex.Bound(c.Diff, MaxItemText-size-head)
+		c.Diff = diff
+		kept = append(kept, c)
+		size, cut = size+head+len(diff), cut+left
+	}
+	return kept, size, cut
+}
+
+// cutPlan keeps the steps that fit into MaxPlan together.
+func cutPlan(steps []codex.PlanStep) (kept []codex.PlanStep) {
+	room := MaxPlan
+	for i, s := range steps {
+		room -= len(s.Step) + len(s.Status)
+		if room < 0 || i >= MaxItems {
+			break
+		}
+		kept = append(kept, s)
+	}
+	return kept
+}
+
 // cutBody cuts the members that are known to be long. Bodies are copied: the caller's item stays whole.
 func cutBody(i *codex.Item) (cut int) {
 	bound := func(s string) string {
@@ -44,13 +76,7 @@ func cutBody(i *codex.Item) (cut int) {
 		i.Body = &c
 	case *codex.FileChange:
 		c := *b
-		c.Changes = append([]codex.FileUpdate(nil), b.Changes...)
-		room := MaxItemText
-		for n := range c.Changes {
-			kept, left := codex.Bound(c.Changes[n].Diff, room)
-			room -= len(kept)
-			c.Changes[n].Diff, cut = kept, cut+left
-		}
+		c.Changes, _, cut = cutChanges(b.Changes)
 		i.Body = &c
 	case *codex.ImageGeneration:
 		c := *b

@@ -136,6 +136,7 @@ func (w *Window) put(k Key, i codex.Item, rank Rank, startedAt, doneAt int64) (e
 		item, size, cut := shrink(i)
 		e.Item, e.Rank, e.Cut = item, Done, cut
 		e.parts, e.Changes, e.Note, e.Partial, e.Severed = nil, nil, "", false, false
+		e.changesSize, e.changesCut = 0, 0
 		w.resize(e, size)
 	default:
 		item, size, cut := shrink(i)
@@ -168,13 +169,43 @@ func (w *Window) place(k Key) {
 	w.order = slices.Insert(w.order, at, k)
 }
 
-// bound forgets the oldest entries until the limits hold.
+// bound forgets the texts of turns without entries and then the oldest entries until the limits hold.
 func (w *Window) bound() {
-	for len(w.order) > MaxItems || w.text > MaxText && len(w.order) > 1 {
+	for len(w.order) > MaxItems || w.text > MaxText {
+		if len(w.order) <= MaxItems {
+			if w.lighten() {
+				continue
+			}
+			if len(w.order) <= 1 {
+				return
+			}
+		}
 		w.drop(w.order[0])
 		w.order = w.order[1:]
 		w.evicted = true
 	}
+}
+
+// lighten forgets the texts of the turn without entries whose texts are the oldest, and reports whether there is one.
+func (w *Window) lighten() bool {
+	here := map[relay.TurnID]bool{}
+	for _, k := range w.order {
+		here[k.Turn] = true
+	}
+	var oldest *TurnInfo
+	for id, t := range w.turns {
+		if !here[id] && t.size > 0 && (oldest == nil || t.version < oldest.version) {
+			oldest = t
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	oldest.DiffCut += len(oldest.Diff)
+	oldest.Diff, oldest.Explanation, oldest.Plan, oldest.Err = "", "", nil, nil
+	w.version++
+	w.weigh(oldest)
+	return true
 }
 
 func (w *Window) drop(k Key) {
@@ -182,7 +213,7 @@ func (w *Window) drop(k Key) {
 	delete(w.entries, k)
 	if !slices.ContainsFunc(w.order, func(o Key) bool { return o != k && o.Turn == k.Turn }) {
 		if t := w.turns[k.Turn]; t != nil {
-			w.text -= len(t.Diff)
+			w.text -= t.size
 			delete(w.turns, k.Turn)
 		}
 	}

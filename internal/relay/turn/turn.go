@@ -59,7 +59,7 @@ func statusOf(s codex.TurnStatus) Status {
 const (
 	MaxThreads       = 1024
 	MaxTurns         = 4096 // per thread
-	MaxDetailedTurns = 64   // ended turns per thread that keep their items
+	MaxDetailedTurns = 64   // ended turns per thread that keep their items and error
 	MaxItems         = 10_000
 )
 
@@ -141,13 +141,13 @@ func (t *thread) turn(id relay.TurnID) *turn {
 	return u
 }
 
-// bound drops the items of old ended turns, and the oldest ended turns.
+// bound drops the items and the errors of old ended turns, and the oldest ended turns.
 func (t *thread) bound() {
 	detailed := 0
 	for _, id := range slices.Backward(t.order) {
-		if u := t.turns[id]; u.status.Ended() && len(u.items) > 0 {
+		if u := t.turns[id]; u.status.Ended() && (len(u.items) > 0 || u.err != nil) {
 			if detailed++; detailed > MaxDetailedTurns {
-				u.items = map[relay.ItemID]*item{}
+				u.items, u.err = map[relay.ItemID]*item{}, nil
 			}
 		}
 	}

@@ -333,3 +333,24 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d threads, running %v", len(s.threads), runs)
 	}
 }
+
+// proves R-PRI-01: of the errors of ended turns only the last ones are kept, of the turns' ends all.
+func TestErrorsOfOldTurnsAreForgotten(t *testing.T) {
+	s := New(gen)
+	for i := range 3 * MaxDetailedTurns {
+		s.Note(gen, done("t", fmt.Sprintf("u%04d", i), codex.TurnFailed))
+	}
+	v, _ := s.Thread("t")
+	kept := 0
+	for _, u := range v.Turns {
+		if u.Status != Failed {
+			t.Errorf("%s is %s", u.ID, u.Status)
+		}
+		if u.Err != nil {
+			kept++
+		}
+	}
+	if last := v.Turns[len(v.Turns)-1]; kept > MaxDetailedTurns+1 || last.Err == nil {
+		t.Errorf("%d errors are kept, the last is %v", kept, last.Err)
+	}
+}
