@@ -117,4 +117,3 @@ func TestNothingIsSpawnedAfterClose(t *testing.T) {
 		}
 	}, greeted())
 }
-
