@@ -122,24 +122,6 @@ func pick(choices []Choice, id string) (int, error) {
 	return i, nil
 }
 
-// revised is the id of choice i of a card whose changes were replaced revision times, so that an answer tells which ones
-// it is about.
-func revised(i, revision int) string { return strconv.Itoa(i) + "." + strconv.Itoa(revision) }
-
-// current is the id that a choice has now; ok is false when id is one that it had before other changes were shown.
-func current(choices []Choice, id string) (now string, ok bool) {
-	if slices.ContainsFunc(choices, func(c Choice) bool { return c.ID == id }) {
-		return id, true
-	}
-	former, _, _ := strings.Cut(id, ".")
-	for _, c := range choices {
-		if i, _, _ := strings.Cut(c.ID, "."); i == former {
-			return c.ID, false
-		}
-	}
-	return id, true
-}
-
 func decision(choices []Choice, decisions []codex.Decision, id string) (any, bool, error) {
 	i, err := pick(choices, id)
 	if err != nil {

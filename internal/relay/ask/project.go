@@ -99,18 +99,6 @@ func choices(decisions []codex.Decision) []Choice {
 	return list
 }
 
-// describe shows the changes, all of them or none: a part, and nothing at all, is nothing that a person can accept.
-func describe(v *FileView, changes []codex.FileUpdate, cut bool) {
-	v.Known, v.Changes = false, nil
-	if len(changes) == 0 || cut {
-		return
-	}
-	v.Known, v.Changes = true, make([]ChangeView, 0, len(changes))
-	for _, ch := range changes {
-		v.Changes = append(v.Changes, ChangeView{literal(ch.Path), oneOf(ch.Kind.Type, "add", "delete", "update"), optional(ch.Kind.MovePath), literal(ch.Diff)})
-	}
-}
-
 func projectQuestions(c *Card, r *codex.UserInputRequest) *refusal {
 	if r.Secret {
 		return &refusal{reason: fault.New(fault.RequestRefused, fault.Variant("secret")), code: codex.CodeInvalidParams}

@@ -104,54 +104,6 @@ func (r *Registry) trim() {
 	})
 }
 
-// SetChanges tells what a file approval is about: when its item is seen, and again whenever it changes. cut says that
-// changes are not whole; such, none, and more than a card may show leave nothing to accept. Changes that differ from those
-// that were shown replace them, and then an answer to the former card does not accept, nor one that has not seen the end.
-func (r *Registry) SetChanges(owner relay.Owner, gen relay.Generation, thread relay.ThreadID, turn relay.TurnID, item relay.ItemID, changes []codex.FileUpdate, cut bool) {
-	var keys []relay.Key
-	r.mu.Lock()
-	for k, rec := range r.cards {
-		c := &rec.card
-		if c.Owner == owner && k.Generation == gen && c.Thread == thread && c.Turn == turn && c.Item == item && c.State == Pending && c.File != nil && rec.setChanges(changes, cut) {
-			keys = append(keys, k)
-		}
-	}
-	r.mu.Unlock()
-	for _, k := range keys {
-		r.changed(owner, k)
-	}
-}
-
-// setChanges reports whether the card changed.
-func (rec *record) setChanges(changes []codex.FileUpdate, cut bool) bool {
-	c := rec.card
-	v := *c.File
-	describe(&v, changes, cut)
-	if v.Known == c.File.Known && (!v.Known || slices.Equal(changes, rec.shown)) {
-		return false
-	}
-	c.File = &v
-	if c.size() > MaxShown {
-		describe(&v, nil, false)
-	}
-	switch {
-	case !v.Known || slices.Equal(changes, rec.shown):
-	case rec.shown == nil:
-		rec.shown = slices.Clone(changes)
-	default:
-		rec.shown = slices.Clone(changes)
-		rec.revision++
-		c.Choices = slices.Clone(c.Choices)
-		for i := range c.Choices {
-			c.Choices[i].ID = revised(i, rec.revision)
-		}
-	}
-	c.Long = rec.revision > 0 || c.size() > LongText
-	changed := v.Known || c.File.Known != rec.card.File.Known
-	rec.card = c
-	return changed
-}
-
 // Answer sends a person's answer: owner, then validity, then the claim, then one reply. The returned state is Sent when
 // it was handed over, OutcomeUnknown when it may have been, and NotSent with an error otherwise; only after NotSent, and
 // while the card is still Pending, may the person answer again.
