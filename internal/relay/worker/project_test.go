@@ -48,7 +48,7 @@ func TestItemsAreBoundedAndEscaped(t *testing.T) {
 		"reason":  object{"type": "reasoning", "id": "i", "summary": []any{long}, "content": []any{long}},
 		"search":  object{"type": "webSearch", "id": "i", "query": long},
 		"image":   object{"type": "imageView", "id": "i", "path": long},
-		"unknown": object{"type": "new" + long, "id": "i", "text": long},
+		"unknown": object{"type": "new" + hostile, "id": "i", "text": long},
 		"broken":  object{"type": "agentMessage", "id": "i", "text": 1},
 	}
 	for name, v := range items {

@@ -333,7 +333,7 @@ func TestReconnectsAreOne(t *testing.T) {
 				t.Errorf("%+v", v.Connection)
 			}
 		})
-	}, greeted(), greeted())
+	}, greeted(), appserver.Scripts(appserver.Script{appserver.Delay(time.Second)}, greeted())) // long enough for every click
 }
 
 // Drafts are kept per thread, in memory (a part of R-REC-03).
