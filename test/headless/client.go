@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"sekisho/internal/relay"
 	"sekisho/internal/relay/uicontract"
@@ -25,6 +26,13 @@ type Client struct {
 	origin  string
 	session string
 	http    *http.Client
+	owner   atomic.Uint64 // epoch of the latest owner that was told. A page takes it from what it shows.
+}
+
+// learn takes in the epoch of an owner; later owners have higher ones.
+func (c *Client) learn(epoch uint64) {
+	for old := c.owner.Load(); epoch > old && !c.owner.CompareAndSwap(old, epoch); old = c.owner.Load() {
+	}
 }
 
 // Connect exchanges the key of a page address for a session key.
@@ -123,12 +131,19 @@ func (c *Client) DoAs(ctx context.Context, op relay.OperationID, kind uicontract
 		}
 	}
 	var r uicontract.Result
-	err := c.post(ctx, uicontract.PathCommand, uicontract.Command{Version: uicontract.Version, Operation: op, Kind: kind, Params: raw}, &r)
+	err := c.post(ctx, uicontract.PathCommand, uicontract.Command{Version: uicontract.Version, Owner: c.owner.Load(), Operation: op, Kind: kind, Params: raw}, &r)
 	if err != nil {
 		return r, err
 	}
 	if r.Version != uicontract.Version || r.Operation != op {
 		return r, fmt.Errorf("the result of %s is version %d of operation %s", op, r.Version, r.Operation)
+	}
+	if r.Status == uicontract.Done && (kind == uicontract.CmdConnect || kind == uicontract.CmdReconnect) {
+		var as uicontract.ConnectedAs
+		if err := uicontract.Decode(r.Value, &as); err != nil {
+			return r, err
+		}
+		c.learn(as.Owner)
 	}
 	if value != nil && r.Status == uicontract.Done {
 		return r, uicontract.Decode(r.Value, value)
@@ -138,9 +153,10 @@ func (c *Client) DoAs(ctx context.Context, op relay.OperationID, kind uicontract
 
 // Stream is an open stream of events.
 type Stream struct {
-	body  io.ReadCloser
-	lines *bufio.Reader
-	id    string
+	client *Client
+	body   io.ReadCloser
+	lines  *bufio.Reader
+	id     string
 }
 
 // Stream opens the stream, after the event of the id last if that is not empty. It ends with ctx or Close.
@@ -165,7 +181,7 @@ func (c *Client) Stream(ctx context.Context, last string) (*Stream, error) {
 		}
 		return nil, refusal(resp.StatusCode, body)
 	}
-	return &Stream{body: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10)}, nil
+	return &Stream{client: c, body: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10)}, nil
 }
 
 // Next returns the next batch with its id.
@@ -185,6 +201,16 @@ func (s *Stream) Next() (id string, batch uicontract.Batch, err error) {
 			}
 			if batch.Version != uicontract.Version {
 				return "", batch, fmt.Errorf("batch %s: %w", s.id, uicontract.ErrVersion)
+			}
+			for _, e := range batch.Events {
+				switch b := e.Body.(type) {
+				case *uicontract.Snapshot:
+					if b.Owner != nil {
+						s.client.learn(b.Owner.Epoch)
+					}
+				case *uicontract.Owner:
+					s.client.learn(b.Epoch)
+				}
 			}
 			return s.id, batch, nil
 		}

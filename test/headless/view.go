@@ -88,6 +88,8 @@ func (v *View) Apply(id string, batch uicontract.Batch) {
 		case *uicontract.Connection:
 			v.Connection = *b
 			v.States = append(v.States, *b)
+		case *uicontract.Owner:
+			v.Owner = b
 		case *uicontract.Threads:
 			v.threads(b)
 		case *uicontract.ThreadRef:

@@ -141,7 +141,12 @@ func (r *recorder) first(want func(any) bool) (time.Time, bool) {
 
 // execute runs a command on the worker of a bubble.
 func (d *desk) execute(kind uicontract.CommandKind, params any) uicontract.Result {
-	return d.worker.Execute(d.ctx, uicontract.Command{Version: uicontract.Version, Operation: headless.Operation(), Kind: kind}, params)
+	result := d.worker.Execute(d.ctx, uicontract.Command{Version: uicontract.Version, Owner: d.owner, Operation: headless.Operation(), Kind: kind}, params)
+	var as uicontract.ConnectedAs
+	if kind == uicontract.CmdConnect && result.Status == uicontract.Done && uicontract.Decode(result.Value, &as) == nil {
+		d.owner = as.Owner
+	}
+	return result
 }
 
 // Nothing about a turn is concluded from time passing: it begins and ends once, when the server says so.

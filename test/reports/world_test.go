@@ -89,6 +89,7 @@ type desk struct {
 	endpoint *web.Server
 	client   *headless.Client
 	watch    *headless.Watcher
+	owner    uint64 // epoch, for commands that go around the client
 }
 
 type setup struct {

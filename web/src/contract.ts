@@ -7,8 +7,8 @@ export const previewBytes = 8192;
 
 /** Parameters and value of every command. */
 export interface Commands {
-  "connect": { params: Connect; value: None };
-  "reconnect": { params: None; value: None };
+  "connect": { params: Connect; value: ConnectedAs };
+  "reconnect": { params: None; value: ConnectedAs };
   "disconnect": { params: None; value: None };
   "probe": { params: None; value: ProbeResult };
   "thread.list": { params: ThreadList; value: None };
@@ -32,6 +32,7 @@ export interface Commands {
 export interface Events {
   "snapshot": Snapshot;
   "connection": Connection;
+  "owner": Owner;
   "threads": Threads;
   "threadGone": ThreadRef;
   "threadClosed": ThreadRef;
@@ -148,6 +149,10 @@ export interface CommandView {
 export interface Connect {
   profile?: string;
   enable?: boolean;
+}
+
+export interface ConnectedAs {
+  owner: number;
 }
 
 export interface Connection {
@@ -342,6 +347,7 @@ export interface Outcome {
 export type OutcomeState = "notSent" | "sent" | "confirmed" | "outcomeUnknown" | "delivered";
 
 export interface Owner {
+  epoch: number;
   profile: string;
   account: string;
   root: string;

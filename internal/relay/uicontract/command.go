@@ -51,8 +51,8 @@ type commandEntry struct {
 func (e commandEntry) newParams() any { return reflect.New(e.params).Interface() }
 
 var commandTable = []commandEntry{
-	{CmdConnect, typ[Connect](), typ[None]()},
-	{CmdReconnect, typ[None](), typ[None]()},
+	{CmdConnect, typ[Connect](), typ[ConnectedAs]()},
+	{CmdReconnect, typ[None](), typ[ConnectedAs]()},
 	{CmdDisconnect, typ[None](), typ[None]()},
 	{CmdProbe, typ[None](), typ[ProbeResult]()},
 	{CmdThreadList, typ[ThreadList](), typ[None]()},
@@ -89,6 +89,11 @@ type None struct{}
 type Connect struct {
 	Profile string `json:"profile,omitzero"`
 	Enable  bool   `json:"enable,omitzero"`
+}
+
+// ConnectedAs tells the epoch of the owner of the new connection.
+type ConnectedAs struct {
+	Owner uint64 `json:"owner"`
 }
 
 // ProbeResult are the health answers of a remote server: diagnostics, never a promise (R-CONN-06).

@@ -15,6 +15,7 @@ type EventKind string
 const (
 	EvSnapshot   EventKind = "snapshot"
 	EvConnection EventKind = "connection"
+	EvOwner      EventKind = "owner" // one is known now; one that is gone is told by a snapshot
 	EvThreads    EventKind = "threads"
 	EvThreadGone EventKind = "threadGone"   // it is no longer on the list, nor open
 	EvClosed     EventKind = "threadClosed" // it is no longer open
@@ -47,6 +48,7 @@ type eventEntry struct {
 var eventTable = []eventEntry{
 	{EvSnapshot, typ[Snapshot]()},
 	{EvConnection, typ[Connection]()},
+	{EvOwner, typ[Owner]()},
 	{EvThreads, typ[Threads]()},
 	{EvThreadGone, typ[ThreadRef]()},
 	{EvClosed, typ[ThreadRef]()},

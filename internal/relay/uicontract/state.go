@@ -97,6 +97,7 @@ type Process struct {
 
 // Owner is whose state this is (R-PRI-05), as far as it may be shown.
 type Owner struct {
+	Epoch   uint64 `json:"epoch"` // goes into commands; another owner has another one, also when an earlier one comes back
 	Profile string `json:"profile"`
 	Account string `json:"account"` // kind of account and its name, or "none"
 	Root    string `json:"root"`

@@ -34,9 +34,14 @@ const (
 const Header = "Relay-Contract"
 
 // Command is one wish of a front end. Operation is chosen by it, unique within the worker's life: the same one sent twice
-// is executed once and answered twice with the same Result.
+// is executed once and answered twice with the same Result, until the owner changes.
+//
+// Owner is the epoch of the owner whose state the front end shows. What sends or keeps something for an owner needs it:
+// thread.start, thread.join, turn.send, turn.interrupt, card.answer, draft.set. With another than the present one nothing is
+// done (relay.command/owner), so that what was under way for one owner never becomes another's (R-PRI-05).
 type Command struct {
 	Version   int               `json:"version"`
+	Owner     uint64            `json:"owner,omitzero"`
 	Operation relay.OperationID `json:"operation"`
 	Kind      CommandKind       `json:"kind"`
 	Params    json.RawMessage   `json:"params"`

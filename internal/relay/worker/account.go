@@ -112,15 +112,56 @@ func (s *session) ownerGone() {
 	w := s.w
 	s.invalid = fault.New(fault.RelayOwnerChanged, fault.Cause(errOwner))
 	gone := s.part.owner
-	w.part = nil
-	w.notices = nil
-	w.events.forget()
+	w.forgetOwner()
 	w.live = nil
 	w.setConnection(w.describe(uicontract.AwaitManual, s.invalid))
 	w.mu.Unlock()
 	w.asks.EndGeneration(s.gen)
 	w.asks.EndOwner(gone)
 	s.client.Close(transport.ByUser)
+}
+
+// forgetOwner drops the state of the present owner and what front ends could still get of it; the lock is held.
+func (w *Worker) forgetOwner() {
+	w.part = nil
+	w.notices = nil
+	w.events.forget()
+	w.ops.forget(w.result(uicontract.Command{}, nil, refused("owner")))
+}
+
+// owned refuses a command that was given for another owner than the present one; the lock is held, and what the command
+// does is done under it.
+func (w *Worker) owned(c uicontract.Command) error {
+	switch {
+	case w.part == nil:
+		return refused("not_connected")
+	case c.Owner != w.part.epoch:
+		return refused("owner")
+	}
+	return nil
+}
+
+// sessionFor returns the live session of the owner that a command was given for; the lock is held.
+func (w *Worker) sessionFor(c uicontract.Command) (*session, error) {
+	s, err := w.session()
+	if err == nil {
+		err = w.owned(c)
+	}
+	return s, err
+}
+
+func (w *Worker) connectedAs() uicontract.ConnectedAs {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.part == nil {
+		return uicontract.ConnectedAs{}
+	}
+	return uicontract.ConnectedAs{Owner: w.part.epoch}
+}
+
+// shown is the owner, as far as it may be shown.
+func (p *partition) shown() *uicontract.Owner {
+	return &uicontract.Owner{Epoch: p.epoch, Profile: p.owner.Profile, Account: p.label, Root: p.owner.Root}
 }
 
 // certain refuses what would be sent for an owner in doubt; the lock is held.

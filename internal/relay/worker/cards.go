@@ -69,20 +69,20 @@ func (w *Worker) card(c ask.Card) uicontract.Card {
 }
 
 // answer sends a person's answer to one card. At most one answer leaves under any race (R-INT-01).
-func (w *Worker) answer(ctx context.Context, a *uicontract.Answer) (any, error) {
+func (w *Worker) answer(ctx context.Context, c uicontract.Command, a *uicontract.Answer) (any, error) {
 	key, ok := cardKey(a.Card)
 	w.mu.Lock()
 	part := w.part
-	var doubt error
-	if w.live != nil {
-		doubt = w.live.certain()
+	err := w.owned(c)
+	if err == nil && w.live != nil {
+		err = w.live.certain()
 	}
 	w.mu.Unlock()
 	switch {
 	case !ok || part == nil:
 		return nil, refused("card_ended")
-	case doubt != nil:
-		return nil, doubt
+	case err != nil:
+		return nil, err
 	}
 	state, err := w.asks.Answer(ctx, part.owner, ask.Answer{Key: key, Choice: a.Choice, Grants: a.Grants, Scope: a.Scope, Replies: a.Replies, Content: a.Content, SeenEnd: a.SeenEnd})
 	w.o.Log.Info("card answered", "generation", uint64(key.Generation), "request", key.Request.String(), "outcome", string(state))

@@ -166,11 +166,23 @@ func (b *bench) do(kind uicontract.CommandKind, params any) uicontract.Result {
 
 func (b *bench) doAs(op relay.OperationID, kind uicontract.CommandKind, params any) uicontract.Result {
 	b.t.Helper()
+	b.mu.Lock()
+	var owner uint64
+	if b.part != nil {
+		owner = b.part.epoch
+	}
+	b.mu.Unlock()
+	return b.doFor(owner, op, kind, params)
+}
+
+// doFor gives a command for the owner of an epoch.
+func (b *bench) doFor(owner uint64, op relay.OperationID, kind uicontract.CommandKind, params any) uicontract.Result {
+	b.t.Helper()
 	data, err := uicontract.Encode(params)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.Execute(b.t.Context(), uicontract.Command{Version: uicontract.Version, Operation: op, Kind: kind, Params: data}, params)
+	return b.Execute(b.t.Context(), uicontract.Command{Version: uicontract.Version, Owner: owner, Operation: op, Kind: kind, Params: data}, params)
 }
 
 func (b *bench) must(r uicontract.Result) uicontract.Result {

@@ -45,6 +45,21 @@ func (o *operations) begin(c uicontract.Command) (op *operation, first, ok bool)
 	return op, true, true
 }
 
+// forget drops the results of commands about an owner that is gone; the lock is held. Their ids stay taken: none of them
+// is executed again, and none tells the next owner what became of it.
+func (o *operations) forget(gone uicontract.Result) {
+	for id, op := range o.byID {
+		switch op.kind {
+		case uicontract.CmdConnect, uicontract.CmdReconnect, uicontract.CmdDisconnect:
+			continue
+		}
+		done := make(chan struct{})
+		close(done)
+		gone.Operation = id
+		o.byID[id] = &operation{kind: op.kind, params: op.params, done: done, result: gone}
+	}
+}
+
 // reads are commands without an effect, whose results may be large: they are executed as often as they are asked for.
 var reads = map[uicontract.CommandKind]bool{uicontract.CmdWindowRead: true, uicontract.CmdItemRead: true, uicontract.CmdSearch: true, uicontract.CmdProbe: true}
 
@@ -80,11 +95,13 @@ func (w *Worker) run(ctx context.Context, c uicontract.Command, params any) uico
 	var err error
 	switch p := params.(type) {
 	case *uicontract.Connect:
-		err = w.connect(ctx, p)
+		if err = w.connect(ctx, p); err == nil {
+			value = w.connectedAs()
+		}
 	case *uicontract.ThreadList:
 		err = w.listThreads(ctx, p)
 	case *uicontract.ThreadStart:
-		value, err = w.startThread(ctx, c.Operation, p)
+		value, err = w.startThread(ctx, c, p)
 	case *uicontract.ThreadRef:
 		value, err = w.onThread(ctx, c, p.Thread)
 	case *uicontract.WindowRead:
@@ -94,13 +111,13 @@ func (w *Worker) run(ctx context.Context, c uicontract.Command, params any) uico
 	case *uicontract.Search:
 		value, err = w.search(p)
 	case *uicontract.TurnSend:
-		value, err = w.sendTurn(ctx, c.Operation, p)
+		value, err = w.sendTurn(ctx, c, p)
 	case *uicontract.TurnRef:
-		err = w.interrupt(ctx, c.Operation, p)
+		err = w.interrupt(ctx, c, p)
 	case *uicontract.Answer:
-		value, err = w.answer(ctx, p)
+		value, err = w.answer(ctx, c, p)
 	case *uicontract.Draft:
-		err = w.setDraft(p)
+		err = w.setDraft(c, p)
 	case *uicontract.None:
 		value, err = w.plain(ctx, c.Kind)
 	default:
@@ -114,7 +131,7 @@ func (w *Worker) onThread(ctx context.Context, c uicontract.Command, id relay.Th
 	case uicontract.CmdThreadOpen:
 		return uicontract.ThreadRef{Thread: id}, w.openThread(ctx, id)
 	case uicontract.CmdThreadJoin:
-		return uicontract.ThreadRef{Thread: id}, w.joinThread(ctx, c.Operation, id)
+		return uicontract.ThreadRef{Thread: id}, w.joinThread(ctx, c, id)
 	case uicontract.CmdThreadClose:
 		return nil, w.closeThread(id)
 	case uicontract.CmdThreadOlder:
@@ -126,7 +143,10 @@ func (w *Worker) onThread(ctx context.Context, c uicontract.Command, id relay.Th
 func (w *Worker) plain(ctx context.Context, kind uicontract.CommandKind) (any, error) {
 	switch kind {
 	case uicontract.CmdReconnect:
-		return nil, w.reconnect(ctx)
+		if err := w.reconnect(ctx); err != nil {
+			return nil, err
+		}
+		return w.connectedAs(), nil
 	case uicontract.CmdDisconnect:
 		return nil, w.disconnect(ctx)
 	case uicontract.CmdProbe:

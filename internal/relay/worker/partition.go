@@ -15,6 +15,7 @@ import (
 // when the owner changes. All of it is guarded by Worker.mu.
 type partition struct {
 	owner   relay.Owner
+	epoch   uint64 // tells it from every other one of this worker
 	book    *ledger.Book
 	threads map[relay.ThreadID]*thread
 	list    []relay.ThreadID // as the server listed them, announced ones in front
@@ -99,7 +100,7 @@ func (w *Worker) snapshot(reason uicontract.SnapshotReason) uicontract.Snapshot 
 	if p == nil {
 		return s
 	}
-	s.Owner = &uicontract.Owner{Profile: p.owner.Profile, Account: p.label, Root: p.owner.Root}
+	s.Owner = p.shown()
 	s.Threads, s.MoreThread, s.Models = p.summaries(), p.cursor != "", append(s.Models, p.models...)
 	for _, id := range slices.Sorted(maps.Keys(p.threads)) {
 		if t := p.threads[id]; t.open {
@@ -131,12 +132,12 @@ func (w *Worker) profiles() []uicontract.Profile {
 }
 
 // setDraft keeps the unsent text of a thread in memory, never on disk (R-REC-03).
-func (w *Worker) setDraft(d *uicontract.Draft) error {
+func (w *Worker) setDraft(c uicontract.Command, d *uicontract.Draft) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case w.part == nil:
-		return refused("not_connected")
+	switch err := w.owned(c); {
+	case err != nil:
+		return err
 	case len(d.Text) > draftBytes:
 		return refused("")
 	}

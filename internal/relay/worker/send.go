@@ -55,13 +55,13 @@ func (w *Worker) session() (*session, error) {
 
 // sendTurn sends a message to a joined thread: one turn/start per thread at a time, each with a fresh id. Two that overlap
 // would leave a turn without an id.
-func (w *Worker) sendTurn(ctx context.Context, id relay.OperationID, p *uicontract.TurnSend) (any, error) {
+func (w *Worker) sendTurn(ctx context.Context, c uicontract.Command, p *uicontract.TurnSend) (any, error) {
 	if strings.TrimSpace(p.Text) == "" {
 		return nil, refused("empty")
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s, err := w.session()
+	s, err := w.sessionFor(c)
 	if err != nil {
 		return nil, err
 	}
@@ -74,23 +74,23 @@ func (w *Worker) sendTurn(ctx context.Context, id relay.OperationID, p *uicontra
 	case s.turns.Starting(p.Thread):
 		return nil, refused("busy")
 	}
-	op := ledger.Operation{ID: id, Method: codex.TurnStart, Thread: p.Thread, MessageID: w.messageID(), Content: p.Text}
+	op := ledger.Operation{ID: c.Operation, Method: codex.TurnStart, Thread: p.Thread, MessageID: w.messageID(), Content: p.Text}
 	params := codex.TurnStartParams{ThreadID: p.Thread, Input: []codex.UserInput{codex.TextInput(p.Text)}, ClientUserMessageID: op.MessageID,
 		Model: p.Model, Effort: p.Effort, ServiceTier: p.Tier, Personality: p.Personality}
-	s.turns.Sent(s.gen, id, p.Thread)
+	s.turns.Sent(s.gen, c.Operation, p.Thread)
 	w.emitHead(s.part, t)
 	var result codex.TurnStartResult
 	err = w.mutate(ctx, s, uicontract.CmdTurnSend, op, params, &result, func() relay.TurnID { return result.Turn.ID })
 	if err != nil {
-		s.turns.Settled(s.gen, id)
+		s.turns.Settled(s.gen, c.Operation)
 		w.emitHead(s.part, t)
 		return nil, err
 	}
-	s.turns.Accepted(s.gen, id, result.Turn)
+	s.turns.Accepted(s.gen, c.Operation, result.Turn)
 	t.latest(s, result.Turn.ID)
 	w.clearDraft(s.part, p.Thread, p.Text)
 	w.emitHead(s.part, t)
-	_, steered, _ := s.turns.StartedTurn(id)
+	_, steered, _ := s.turns.StartedTurn(c.Operation)
 	return uicontract.TurnSent{Thread: p.Thread, Turn: result.Turn.ID, Steered: steered}, nil
 }
 
@@ -107,10 +107,10 @@ func (w *Worker) clearDraft(p *partition, id relay.ThreadID, sent string) {
 
 // interrupt ends the running turn of an open thread, joined or not: a turn that waits without a card here can only be
 // interrupted.
-func (w *Worker) interrupt(ctx context.Context, id relay.OperationID, p *uicontract.TurnRef) error {
+func (w *Worker) interrupt(ctx context.Context, c uicontract.Command, p *uicontract.TurnRef) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s, err := w.session()
+	s, err := w.sessionFor(c)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (w *Worker) interrupt(ctx context.Context, id relay.OperationID, p *uicontr
 	if turn == "" {
 		return refused("no_turn")
 	}
-	op := ledger.Operation{ID: id, Method: codex.TurnInterrupt, Thread: p.Thread}
+	op := ledger.Operation{ID: c.Operation, Method: codex.TurnInterrupt, Thread: p.Thread}
 	err = w.mutate(ctx, s, uicontract.CmdTurnInterrupt, op, codex.TurnInterruptParams{ThreadID: p.Thread, TurnID: turn}, nil, noTurn)
 	if answer, ok := errors.AsType[*rpc.Error](err); ok && answer.Kind == codex.KindTurnMismatch && s.turns.NotActive(s.gen, p.Thread, turn) {
 		w.emitHead(s.part, t)
@@ -134,10 +134,10 @@ func (w *Worker) interrupt(ctx context.Context, id relay.OperationID, p *uicontr
 }
 
 // startThread starts a thread in the profile's root, and opens it.
-func (w *Worker) startThread(ctx context.Context, id relay.OperationID, p *uicontract.ThreadStart) (any, error) {
+func (w *Worker) startThread(ctx context.Context, c uicontract.Command, p *uicontract.ThreadStart) (any, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s, err := w.session()
+	s, err := w.sessionFor(c)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (w *Worker) startThread(ctx context.Context, id relay.OperationID, p *uicon
 		params.Cwd = s.profile.ServerRoot
 	}
 	var result codex.ThreadOpened
-	op := ledger.Operation{ID: id, Method: codex.ThreadStart}
+	op := ledger.Operation{ID: c.Operation, Method: codex.ThreadStart}
 	if err := w.mutate(ctx, s, uicontract.CmdThreadStart, op, params, &result, noTurn); err != nil {
 		return nil, err
 	}
@@ -161,9 +161,9 @@ func (w *Worker) startThread(ctx context.Context, id relay.OperationID, p *uicon
 
 // joinThread takes part in a thread (thread/resume), which is never done without being asked for. A pending request of the
 // thread arrives again then, as a new card.
-func (w *Worker) joinThread(ctx context.Context, opID relay.OperationID, id relay.ThreadID) error {
+func (w *Worker) joinThread(ctx context.Context, c uicontract.Command, id relay.ThreadID) error {
 	w.mu.Lock()
-	s, err := w.session()
+	s, err := w.sessionFor(c)
 	if err == nil && s.part.threads[id] != nil && s.part.threads[id].mode == uicontract.Joined {
 		err = refused("already")
 	}
@@ -173,7 +173,7 @@ func (w *Worker) joinThread(ctx context.Context, opID relay.OperationID, id rela
 	}
 	s.part.thread(id).joining = true
 	var result codex.ThreadOpened
-	op := ledger.Operation{ID: opID, Method: codex.ThreadResume, Thread: id}
+	op := ledger.Operation{ID: c.Operation, Method: codex.ThreadResume, Thread: id}
 	err = w.mutate(ctx, s, uicontract.CmdThreadJoin, op, codex.ThreadResumeParams{ThreadID: id, ExcludeTurns: true}, &result, noTurn)
 	if t := s.part.threads[id]; t != nil {
 		t.joining = false

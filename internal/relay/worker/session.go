@@ -134,15 +134,19 @@ func (s *session) goLive(account codex.AccountReadResult, heard uint64) error {
 	var gone *partition
 	if w.part != nil && w.part.owner != whose {
 		gone = w.part
-		w.events.forget()
-		w.notices = nil
-		w.part = nil
+		w.forgetOwner()
 	}
-	if w.part == nil {
+	isNew := w.part == nil
+	if isNew {
+		w.epoch++
 		w.part = newPartition(whose)
+		w.part.epoch = w.epoch
 	}
 	s.part = w.part
 	s.part.gen, s.part.label = s.gen, label
+	if isNew {
+		w.emit(uicontract.EvOwner, s.part.shown())
+	}
 	for _, t := range s.part.threads {
 		t.win.Rebind(s.gen)
 	}
@@ -167,10 +171,13 @@ func (s *session) goLive(account codex.AccountReadResult, heard uint64) error {
 
 // ownerOf says whose state a session of a profile has, and what to call the account.
 func ownerOf(p profile.Profile, r codex.AccountReadResult) (relay.Owner, string, error) {
-	var id owner.Identity
+	id := owner.Identity{Provider: "openai"}
+	if !r.RequiresOpenAIAuth {
+		id.Provider = "own" // one that the server is configured with; account/read does not name it
+	}
 	label := "none"
 	if r.Account != nil {
-		id = owner.Identity{Type: r.Account.Type, Email: r.Account.Email}
+		id.Type, id.Email = r.Account.Type, r.Account.Email
 		label = visible.Line(strings.TrimSpace(r.Account.Type+" "+r.Account.Email), 200)
 	}
 	o, err := owner.Derive(p.Name, id, p.ServerRoot)

@@ -69,6 +69,7 @@ type Worker struct {
 	live       *session         // nil without a usable connection
 	last       *session         // the last that was live; what belongs to it may outlast it
 	part       *partition       // state of the last owner, nil before the first
+	epoch      uint64           // of the last partition that was made
 	notices    []uicontract.Notice
 	noticeID   int64
 	closing    bool
