@@ -9,6 +9,7 @@ import (
 	"sekisho/internal/relay"
 	"sekisho/internal/relay/ask"
 	"sekisho/internal/relay/codex"
+	"sekisho/internal/relay/history"
 	"sekisho/internal/relay/ledger"
 	"sekisho/internal/relay/uicontract"
 )
@@ -107,4 +108,32 @@ func (p *partition) facts(body codex.ServerRequest) ask.Facts {
 	}
 	changes, cut := t.changes(scope)
 	return ask.Facts{Changes: changes, Cut: cut}
+}
+
+// tellChanges tells the waiting file cards of a thread what its window says about their items, after pages were merged.
+func (s *session) tellChanges(id relay.ThreadID) {
+	for _, c := range s.w.asks.Cards(s.part.owner) {
+		if c.Thread == id && c.File != nil && c.State.Open() && c.Key.Generation == s.gen {
+			s.tell(id, history.Key{Turn: c.Turn, Item: c.Item})
+		}
+	}
+}
+
+// tell tells a file card what the window says now about its item; no lock is held. Of two that tell at once, the later one
+// has the later changes: an older change never replaces a newer one on a card.
+func (s *session) tell(id relay.ThreadID, k history.Key) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	w := s.w
+	w.mu.Lock()
+	var e history.Entry
+	known := false
+	if t := s.part.threads[id]; t != nil && w.live == s {
+		e, known = t.win.Entry(k)
+	}
+	w.mu.Unlock()
+	if known && isFileChange(e) {
+		changes, cut := changesOf(e)
+		w.asks.SetChanges(s.part.owner, s.gen, id, k.Turn, k.Item, changes, cut)
+	}
 }

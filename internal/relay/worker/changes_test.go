@@ -90,6 +90,23 @@ func TestALaterPatchReplacesTheCard(t *testing.T) {
 		appserver.Hold("patch"), patch(change("/etc/passwd", "+evil")), appserver.Hold("nothing"), patch()}))
 }
 
+// proves R-INT-08, R-REC-08: a card whose item came only with a page, after the request, is about what the page says.
+func TestAPageTellsTheChangesOfACard(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.start()
+		b.must(b.send("hello"))
+		if c := b.card(); c.File.Known {
+			t.Fatalf("%+v", c.File)
+		}
+		b.must(b.do(uicontract.CmdThreadSync, &uicontract.ThreadRef{Thread: "t"}))
+		if c := b.card(); !c.File.Known || len(c.File.Changes) != 1 || c.File.Changes[0].Diff.Lines[0] != "+new" {
+			t.Errorf("%+v", c.File)
+		}
+	}, greeted(appserver.StartThread("t"), turn1.BeginTurn(), appserver.Script{turn1.FileApproval("f1").WithID(0),
+		appserver.Auto("thread/read", object{"thread": appserver.Thread("t")}), appserver.Auto("thread/turns/list", appserver.Page(nil)),
+		appserver.Auto("thread/items/list", appserver.Page(nil, appserver.Entry("u1", fileItem(change("/w/a", "+new"))["item"].(object))))}))
+}
+
 func patch(changes ...any) appserver.Step {
 	return appserver.Notify("item/fileChange/patchUpdated", object{"threadId": "t", "turnId": "u1", "itemId": "f1", "changes": append([]any{}, changes...)})
 }

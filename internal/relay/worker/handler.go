@@ -33,6 +33,8 @@ func (s *session) Notification(_ relay.Generation, n codex.Notification) {
 
 // Request implements rpc.Handler. Without a front end it stays pending: nothing answers by itself.
 func (s *session) Request(r rpc.Request) {
+	s.telling.Lock() // what a page says meanwhile is told to the card after it is there
+	defer s.telling.Unlock()
 	s.w.mu.Lock()
 	if s.part == nil {
 		s.early = append(s.early, r)

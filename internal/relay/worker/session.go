@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/relay"
@@ -29,6 +30,7 @@ type session struct {
 	cancel  context.CancelFunc
 	server  uicontract.Server
 	version string
+	telling sync.Mutex // orders what cards are told about their changes; taken before Worker.mu
 
 	// The rest is guarded by Worker.mu.
 	part    *partition // nil until the owner is known; then it does not change

@@ -152,8 +152,16 @@ func (w *Worker) openThread(ctx context.Context, id relay.ThreadID) error {
 	return s.read(ctx, id)
 }
 
-// read fetches the newest pages of a thread and opens it.
+// read fetches the newest pages of a thread and opens it. What they say about the changes of a card that waits is told to it.
 func (s *session) read(ctx context.Context, id relay.ThreadID) error {
+	err := s.fetch(ctx, id)
+	if err == nil {
+		s.tellChanges(id)
+	}
+	return err
+}
+
+func (s *session) fetch(ctx context.Context, id relay.ThreadID) error {
 	w := s.w
 	var meta codex.ThreadReadResult
 	if err := s.call(ctx, codex.ThreadRead, codex.ThreadReadParams{ThreadID: id}, &meta); err != nil {

@@ -45,8 +45,7 @@ func (s *session) progress(n codex.Notification) {
 	w.emitItem(p, t, k)
 	s.nameByMessage(t, n)
 	if e, ok := t.win.Entry(k); ok && isFileChange(e) {
-		changes, cut := changesOf(e)
-		s.after = append(s.after, func() { w.asks.SetChanges(p.owner, s.gen, t.id, k.Turn, k.Item, changes, cut) })
+		s.after = append(s.after, func() { s.tell(t.id, k) })
 	}
 }
 

@@ -6,8 +6,8 @@
 // nothing of one owner is shown to or sent as another (partition).
 //
 // Goroutines: flush (makes batches), one short one per background read of a session, and rpc's deliverer, which calls the
-// session's handler. Close waits for all. Lock order: Worker.mu, then the registry's and the event log's; no lock is held
-// across a call to the server. rpc's reader never takes any of them.
+// session's handler. Close waits for all. Lock order: session.telling, Worker.mu, then the registry's and the event log's;
+// none but the first is held across a call to the server. rpc's reader never takes any of them.
 package worker
 
 import (
