@@ -4,16 +4,16 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest bench fuzz clean
+.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest contract contract-update bench bench-relay e2e-core relay-core fuzz fuzz-frames clean
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 setup: ## check tools, fetch what the module needs (works offline once fetched)
 	@scripts/setup
 
 build: setup ## the product binaries, statically linked
-	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/agent-mcp
+	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/agent-mcp ./cmd/relaycodex
 
 demo: model-given build ## the newcomer's run; OLLAMA=URL MODEL=name: a real model; CGROUP=dir: limits as an ordinary user
 	@scripts/demo $(if $(OLLAMA),-ollama '$(OLLAMA)' -model '$(MODEL)') $(if $(CGROUP),-cgroup '$(CGROUP)')
@@ -43,11 +43,31 @@ sandbox: ## what makes real sandboxes, through the product binary
 selftest: ## the security matrix of this machine
 	CGO_ENABLED=0 go run ./cmd/sandbox-selftest $(if $(CGROUP),-cgroup '$(CGROUP)')
 
+contract: ## the pinned codex CLIs from npm: digests, four generated surfaces, differences, fit (CONTRACT_REPORT=file)
+	@go run ./test/contract $(if $(CONTRACT_REPORT),-report '$(CONTRACT_REPORT)')
+	go test -tags realcodex -count=1 ./internal/relay/contract ./test/fakes/appserver
+
+contract-update: ## record what the pinned CLIs generate; review the change like code
+	@go run ./test/contract -update
+
 bench: build ## ratios against plain processes, bubblewrap, a bare HTTP client and a bare SDK server
 	@CGO_ENABLED=0 go run ./test/bench
+
+relay-core: build ## run relaycodex with the pinned codex until Ctrl-C; prints the address of its page
+	@PATH="$$(dirname "$$(scripts/codex 0.159.1)"):$$PATH" $(BIN)/relaycodex --no-open
+
+bench-relay: ## ratios against codex-acp from npm, same codex, same thread (needs npm and, once, the network)
+	@CGO_ENABLED=0 go run ./test/bench-relay
+
+e2e-core: setup ## relaycodex against the real Codex CLI (three versions), headless
+	@for v in 0.159.1 0.155.1 0.171.0; do scripts/codex $$v >/dev/null; done
+	CGO_ENABLED=0 go test -count=1 -timeout 20m -tags realcodex ./test/e2e-core ./internal/relay/transport
 
 fuzz: ## every decoder for a short while each (FUZZTIME=30s)
 	@scripts/fuzz
 
-clean:
-	rm -f $(BIN)/agent-mcp
+fuzz-frames: ## a million frames, most of them mutations of recorded ones, through the worker; then a turn
+	CGO_ENABLED=0 go test -count=1 -timeout 20m -run 'TestReport06Storm' -v ./test/reports -frames 1000000
+
+clean: ## remove the product binaries
+	rm -f $(BIN)/agent-mcp $(BIN)/relaycodex

@@ -22,7 +22,7 @@ type sourceFile struct {
 func product(t *testing.T) []sourceFile {
 	t.Helper()
 	var files []sourceFile
-	for _, dir := range []string{"internal", "cmd/agent-mcp", "config"} {
+	for _, dir := range []string{"internal", "cmd/agent-mcp", "cmd/relaycodex", "config"} {
 		err := filepath.WalkDir(filepath.Join(root(t), dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
@@ -173,7 +173,8 @@ func f(file *o.File) {
 func TestPureRoomsReadNoClock(t *testing.T) {
 	clock := ban{names: []string{"time.Now", "time.Since", "time.Until", "time.After", "time.NewTimer", "rand.Int", "rand.Read"}}
 	for _, f := range product(t) {
-		for _, pure := range []string{"internal/agent/planner/", "internal/sandbox/policy/"} {
+		for _, pure := range []string{"internal/agent/planner/", "internal/sandbox/policy/", "internal/relay/codex/", "internal/relay/turn/", "internal/relay/history/",
+			"internal/relay/ledger/", "internal/relay/owner/"} {
 			if strings.HasPrefix(f.rel, pure) {
 				for _, found := range clock.findings(f) {
 					t.Errorf("%s: this room is pure, time comes in as a value", found)

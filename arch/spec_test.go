@@ -11,32 +11,42 @@ import (
 	"sekisho/internal/fault"
 )
 
-func spec(t *testing.T) string {
+// paragraph returns the requirement id of docs/spec/name, up to the next one.
+func paragraph(t *testing.T, name, id string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root(t), "docs", "spec", "agent-mcp.md"))
+	data, err := os.ReadFile(filepath.Join(root(t), "docs", "spec", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(data)
+	_, rest, ok := strings.Cut(string(data), "\n- "+id+" ")
+	if !ok {
+		t.Fatalf("docs/spec/%s has no %s", name, id)
+	}
+	text, _, _ := strings.Cut(rest, "\n- ")
+	text, _, _ = strings.Cut(text, "\n\n")
+	return text
 }
 
-// A code exists in the specification before it exists in the catalogue, and the other way round.
-// proves A-PRI-06, A-ERR-01
+// A code exists in the specification of its program before it exists in the catalogue, and the other way round.
+// proves A-PRI-06, A-ERR-01, R-ERR-01
 func TestSpecificationNamesEveryCode(t *testing.T) {
-	text := spec(t)
-	i := strings.Index(text, "- A-ERR-01 ")
-	paragraph, _, _ := strings.Cut(text[i:], "\n- A-ERR-02")
-	named := codesIn(paragraph)
-	for _, code := range fault.Codes() {
-		if !named[string(code)] {
-			t.Errorf("A-ERR-01 in docs/spec does not name %s", code)
+	agent, relay := codesIn(paragraph(t, "agent-mcp.md", "A-ERR-01")), codesIn(paragraph(t, "relaycodex.md", "R-ERR-01"))
+	for code := range relay {
+		if agent[code] {
+			t.Errorf("both programs claim %s", code)
 		}
-		delete(named, string(code))
+		agent[code] = true
 	}
-	for code := range named {
+	for _, code := range fault.Codes() {
+		if !agent[string(code)] {
+			t.Errorf("neither A-ERR-01 nor R-ERR-01 in docs/spec names %s", code)
+		}
+		delete(agent, string(code))
+	}
+	for code := range agent {
 		// The original's name of a code that the specification replaced, and the network codes of a feature to come.
 		if code != "process.lpac_unsupported" {
-			t.Errorf("A-ERR-01 names %s, which the catalogue lacks", code)
+			t.Errorf("docs/spec names %s, which the catalogue lacks", code)
 		}
 	}
 }

@@ -77,9 +77,27 @@ func Sweep(fsys fileop.FS, dir *os.File) error {
 	return nil
 }
 
-// Read returns the content of path, at most limit bytes; a larger file is an error.
+// Open opens the regular file path to read; links are followed. It never waits: a FIFO, a device or a directory is an error.
+func Open(path string) (*os.File, error) { return open(path, noWait) }
+
+func open(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Read returns the content of the regular file path, at most limit bytes; a larger file is an error, and so is a link.
 func Read(path string, limit int) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := open(path, noWait|noFollow)
 	if err != nil {
 		return nil, err
 	}

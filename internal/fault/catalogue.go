@@ -87,7 +87,7 @@ type Info struct {
 
 func (i Info) has(v string) bool { return slices.Contains(i.Variants, v) }
 
-var catalogue = map[Code]Info{
+var agentCatalogue = map[Code]Info{
 	ConfigurationInvalid: {Category: Validation, Variants: []string{"path", "policy_profile", "policy_filesystem", "policy_nested", "policy_link", "policy_readonly_mount", "policy_access", "policy_protected", "policy_system_path", "policy_alias", "policy_alias_twice", "policy_network_access", "policy_network_mismatch", "policy_network_empty", "policy_host", "policy_port", "policy_resource", "policy_resource_profile"}},
 	ConfigurationChanged: {Category: Validation},
 	ConfigurationAbsent:  {Category: Validation, Variants: []string{"corrupt", "unconfirmed", "declined"}},

@@ -1,6 +1,8 @@
 package proctree
 
 import (
+	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -55,5 +57,43 @@ func TestStopEndsTheWatchWithoutAnAlarm(t *testing.T) {
 	case <-gone:
 		t.Error("a stopped watch reported the parent's death")
 	default:
+	}
+}
+
+// proves A-MCP-04
+func TestKillHitsTheIdentifiedProcessOnly(t *testing.T) {
+	cmd := exec.Command("sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	id, err := Identify(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := ID{PID: id.PID, Start: id.Start + 1}
+	if err := Kill(stranger); !errors.Is(err, ErrGone) {
+		t.Errorf("Kill of another start time = %v, want ErrGone", err)
+	}
+	if now, err := Identify(id.PID); err != nil || now != id {
+		t.Fatalf("process was hit: %v, %v", now, err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Wait(cancelled, id); !errors.Is(err, context.Canceled) {
+		t.Errorf("Wait with a cancelled context = %v", err)
+	}
+	if err := Kill(id); err != nil {
+		t.Fatal(err)
+	}
+	if err := Wait(t.Context(), id); err != nil {
+		t.Errorf("Wait = %v", err)
+	}
+	cmd.Wait()
+	if _, err := Identify(id.PID); !errors.Is(err, ErrGone) {
+		t.Errorf("Identify after the end = %v, want ErrGone", err)
+	}
+	if err := Wait(t.Context(), id); err != nil {
+		t.Errorf("Wait for a gone process = %v", err)
 	}
 }

@@ -2,7 +2,19 @@
 
 package proctree
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
+
+// Identify is not available on this operating system.
+func Identify(int) (ID, error) { return ID{}, errors.ErrUnsupported }
+
+// Kill is not available on this operating system.
+func Kill(ID) error { return errors.ErrUnsupported }
 
 // Parent is not available on this operating system.
-func Parent() (gone <-chan struct{}, stop func(), err error) { return nil, nil, errors.ErrUnsupported }
+func Parent() (<-chan struct{}, func(), error) { return nil, nil, errors.ErrUnsupported }
+
+// Wait is not available on this operating system.
+func Wait(context.Context, ID) error { return errors.ErrUnsupported }

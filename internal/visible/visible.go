@@ -101,8 +101,12 @@ func escapeRune(r rune, n int, first byte) string {
 // invisible lists characters outside category C that print as nothing or as a plain space look-alike.
 func invisible(r rune) bool {
 	switch r {
-	case 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x3164, 0xffa0:
+	case 0x034f, 0x17b4, 0x17b5, // a joiner and two vowels without a glyph
+		0x2800,  // the Braille pattern without dots
+		0xfffc,  // stands for an object that is not there
+		0x16fe4, // a filler
+		0x1d159: // a note without a head
 		return true
 	}
-	return unicode.Is(unicode.Variation_Selector, r)
+	return unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
 }

@@ -1,0 +1,3 @@
+package desktop
+
+func opener(target string) (string, []string) { return "xdg-open", []string{target} }

@@ -1,0 +1,27 @@
+package uicontract
+
+// Paths of the worker's HTTP endpoint.
+const (
+	PathSession = "/api/session"
+	PathCommand = "/api/command"
+	PathStream  = "/api/stream"
+)
+
+// KeyExchange trades the one-time key of an address for a session key (R-UI-01). Both are 256 bits in unpadded base64url.
+// These two messages are the only ones with a key in them; they are no part of any stream.
+type KeyExchange struct {
+	Version int    `json:"version"`
+	Key     string `json:"key"`
+}
+
+// SessionGranted carries the session key, which goes into "Authorization: Relay <key>" of every further request.
+type SessionGranted struct {
+	Version int    `json:"version"`
+	Session string `json:"session"`
+}
+
+// Refusal is the body of every answer of the endpoint that is no Result: nothing was executed.
+type Refusal struct {
+	Version int     `json:"version"`
+	Problem Problem `json:"problem"`
+}

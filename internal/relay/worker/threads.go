@@ -1,0 +1,293 @@
+package worker
+
+import (
+	"context"
+
+	"sekisho/internal/relay"
+	"sekisho/internal/relay/codex"
+	"sekisho/internal/relay/history"
+	"sekisho/internal/relay/rpc"
+	"sekisho/internal/relay/uicontract"
+)
+
+// The size of a page of threads, and how many pages of the model catalogue are read.
+const (
+	threadPage   = 50
+	maxModelPage = 10
+)
+
+// firstReads fills what a front end needs after a connection was made: the thread list, the models, and what was open
+// before. Nothing is joined by itself (R-REC-05).
+func (s *session) firstReads() {
+	w := s.w
+	w.mu.Lock()
+	var open []relay.ThreadID
+	if w.live == s {
+		for id, t := range s.part.threads {
+			if t.open && t.stale { // what is opened from now on is read then
+				open = append(open, id)
+			}
+		}
+	}
+	w.mu.Unlock()
+	if err := s.listThreads(s.ctx, "", ""); err != nil {
+		s.readFailed("", err)
+	}
+	if err := s.readModels(s.ctx); err != nil {
+		s.readFailed("", err)
+	}
+	for _, id := range open {
+		s.resync(id)
+	}
+}
+
+// readFailed tells that something could not be read, unless the connection ended, which is told already.
+func (s *session) readFailed(id relay.ThreadID, err error) {
+	s.log.Warn("a read failed", "err", codeOf(err))
+	if s.ctx.Err() != nil {
+		return
+	}
+	w := s.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	problem := w.explain(err)
+	w.notify(uicontract.Notice{Kind: uicontract.NoticeError, Thread: id, Problem: &problem})
+}
+
+// call is a read of the live session.
+func (s *session) call(ctx context.Context, method string, params, result any) error {
+	_, err := s.client.Call(ctx, method, params, result, rpc.CallOptions{})
+	return err
+}
+
+func (w *Worker) liveSession() (*session, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.session()
+}
+
+func (w *Worker) listThreads(ctx context.Context, p *uicontract.ThreadList) error {
+	s, err := w.liveSession()
+	if err != nil {
+		return err
+	}
+	query, cursor := p.Search, ""
+	if p.More {
+		w.mu.Lock()
+		query, cursor = s.part.query, s.part.cursor
+		w.mu.Unlock()
+		if cursor == "" {
+			return refused("already")
+		}
+	}
+	return s.listThreads(ctx, query, cursor)
+}
+
+// listThreads reads one page; without a cursor it begins anew.
+func (s *session) listThreads(ctx context.Context, query, cursor string) error {
+	var page codex.ThreadListResult
+	if err := s.call(ctx, codex.ThreadList, codex.ThreadListParams{Cursor: cursor, Limit: threadPage, SearchTerm: query}, &page); err != nil {
+		return err
+	}
+	w, p := s.w, s.part
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.live != s || cursor != "" && (p.cursor != cursor || p.query != query) {
+		return nil // another question was asked meanwhile
+	}
+	if cursor == "" {
+		p.list = nil
+	}
+	for _, t := range page.Data {
+		p.note(t, false).summary.Foreign = false
+	}
+	p.query, p.cursor = query, page.NextCursor
+	if cursor != "" && page.NextCursor == cursor {
+		p.cursor = "" // pages that go in a circle end here
+	}
+	p.forgetUnlisted()
+	w.emit(uicontract.EvThreads, &uicontract.Threads{Threads: p.summaries(), More: p.cursor != ""})
+	return nil
+}
+
+func (w *Worker) readModels(ctx context.Context) error {
+	s, err := w.liveSession()
+	if err != nil {
+		return err
+	}
+	return s.readModels(ctx)
+}
+
+func (s *session) readModels(ctx context.Context) error {
+	var all []codex.Model
+	cursor := ""
+	for range maxModelPage {
+		var page codex.ModelListResult
+		if err := s.call(ctx, codex.ModelList, codex.ModelListParams{Cursor: cursor, Limit: 100}, &page); err != nil {
+			return err
+		}
+		all = append(all, page.Data...)
+		if page.NextCursor == "" || page.NextCursor == cursor {
+			break
+		}
+		cursor = page.NextCursor
+	}
+	w := s.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.live != s {
+		return nil
+	}
+	s.part.models = models(all)
+	w.emit(uicontract.EvModels, &uicontract.Models{Models: append([]uicontract.Model{}, s.part.models...)})
+	return nil
+}
+
+// openThread shows a thread without taking part in it: metadata, turns and the newest items, by read-only calls.
+func (w *Worker) openThread(ctx context.Context, id relay.ThreadID) error {
+	s, err := w.liveSession()
+	if err != nil {
+		return err
+	}
+	return s.read(ctx, id)
+}
+
+// read fetches the newest pages of a thread and opens it. What they say about the changes of a card that waits is told to it.
+func (s *session) read(ctx context.Context, id relay.ThreadID) error {
+	err := s.fetch(ctx, id)
+	if err == nil {
+		s.tellChanges(id)
+	}
+	return err
+}
+
+func (s *session) fetch(ctx context.Context, id relay.ThreadID) error {
+	w := s.w
+	var meta codex.ThreadReadResult
+	if err := s.call(ctx, codex.ThreadRead, codex.ThreadReadParams{ThreadID: id}, &meta); err != nil {
+		return s.readProblem(id, err)
+	}
+	w.mu.Lock()
+	win := s.part.thread(id).win
+	askTurns, askItems := win.NewestTurns(), win.NewestItems()
+	w.mu.Unlock()
+	var turns codex.TurnsListResult
+	if err := s.call(ctx, codex.ThreadTurnsList, askTurns, &turns); err != nil {
+		return s.readProblem(id, err)
+	}
+	var items codex.ItemsListResult
+	if err := s.call(ctx, codex.ThreadItemsList, askItems, &items); err != nil {
+		return s.readProblem(id, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.live != s {
+		return refused("not_connected")
+	}
+	t := s.part.note(meta.Thread, true)
+	t.open, t.problem, t.stale = true, nil, false
+	s.turns.ThreadStatus(s.gen, id, meta.Thread.Status)
+	for _, known := range turns.Data {
+		s.turns.Known(s.gen, id, known)
+	}
+	if len(turns.Data) > 0 {
+		t.latest(s, turns.Data[0].ID)
+	}
+	s.found(t, t.win.MergeTurns(s.gen, askTurns, turns).Found)
+	s.found(t, t.win.MergeItems(s.gen, askItems, items).Found)
+	w.emitSummary(s.part, t)
+	w.emitView(s.part, t)
+	return nil
+}
+
+// readProblem keeps what is shown of the thread and says that it is not up to date.
+func (s *session) readProblem(id relay.ThreadID, err error) error {
+	w := s.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := s.part.threads[id]; t != nil && t.open && w.live == s {
+		problem := w.explain(err)
+		t.problem = &problem
+		w.emitHead(s.part, t)
+	}
+	return err
+}
+
+// resync reads an open thread again after notifications were lost; read-only.
+func (s *session) resync(id relay.ThreadID) {
+	if err := s.read(s.ctx, id); err != nil && s.ctx.Err() == nil {
+		s.log.Warn("reading a thread again failed", "err", codeOf(err))
+	}
+}
+
+func (w *Worker) syncThread(ctx context.Context, id relay.ThreadID) error {
+	s, t, err := w.openOne(id)
+	if err != nil {
+		return err
+	}
+	return s.read(ctx, t.id)
+}
+
+// openOne returns an open thread of the live session.
+func (w *Worker) openOne(id relay.ThreadID) (*session, *thread, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, err := w.session()
+	if err != nil {
+		return nil, nil, err
+	}
+	t := s.part.threads[id]
+	switch {
+	case t == nil:
+		return nil, nil, refused("unknown_thread")
+	case !t.open:
+		return nil, nil, refused("not_open")
+	}
+	return s, t, nil
+}
+
+// closeThread stops showing a thread. It stays joined on the server, which is told nothing.
+func (w *Worker) closeThread(id relay.ThreadID) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.part == nil || w.part.threads[id] == nil {
+		return refused("unknown_thread")
+	}
+	t := w.part.threads[id]
+	t.open = false
+	if t.mode != uicontract.Joined {
+		t.win = history.New(w.part.owner, id, w.part.gen) // nothing keeps it up to date; it is read again when it is opened
+	}
+	w.emit(uicontract.EvClosed, &uicontract.ThreadRef{Thread: id})
+	return nil
+}
+
+// older reads one older page, only when a person asks (R-REC-04). The window says when that ends: a server whose pages go
+// in a circle cannot make it grow for ever.
+func (w *Worker) older(ctx context.Context, id relay.ThreadID) (any, error) {
+	s, t, err := w.openOne(id)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	ask, stop := t.win.OlderItems()
+	w.mu.Unlock()
+	if stop != history.NoStop {
+		return uicontract.OlderResult{}, nil
+	}
+	var items codex.ItemsListResult
+	if err := s.call(ctx, codex.ThreadItemsList, ask, &items); err != nil {
+		return nil, s.readProblem(id, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.live != s {
+		return nil, refused("not_connected")
+	}
+	merged := t.win.MergeItems(s.gen, ask, items)
+	s.found(t, merged.Found)
+	_, stop = t.win.OlderItems()
+	t.problem = w.stopped(stop)
+	w.emitView(s.part, t)
+	return uicontract.OlderResult{Added: merged.Added, More: stop == history.NoStop}, nil
+}

@@ -1,0 +1,75 @@
+//go:build realcodex
+
+package e2ecore
+
+import (
+	"strings"
+	"testing"
+
+	"sekisho/internal/relay"
+	"sekisho/internal/relay/uicontract"
+	"sekisho/test/headless"
+)
+
+// both runs a scenario over a child and over a WebSocket with a bearer token.
+func both(t *testing.T, o options, scenario func(t *testing.T, w *world)) {
+	for name, remote := range map[string]bool{"stdio": false, "websocket": true} {
+		t.Run(name, func(t *testing.T) {
+			o := o
+			o.remote = remote
+			w := newWorld(t, o)
+			scenario(t, w)
+			w.fit()
+		})
+	}
+}
+
+// proves R-CONN-01, R-CONN-05, R-UI-04, R-REC-07
+func TestTextTurn(t *testing.T) {
+	both(t, options{}, func(t *testing.T, w *world) {
+		textTurn(t, w)
+		var health uicontract.ProbeResult
+		w.must(w.do(uicontract.CmdProbe, nil, &health))
+		if w.profile.Remote() != (len(health.Probes) == 2) {
+			t.Errorf("health: %+v", health)
+		}
+		for _, p := range health.Probes {
+			if p.Status != 200 {
+				t.Errorf("health: %+v", p)
+			}
+		}
+	})
+}
+
+func textTurn(t *testing.T, w *world) {
+	id := w.thread()
+	turn := w.send(id, "SCN text Hello there from fake model")
+	w.ended(id, turn, "completed")
+	w.wait("the answer", func(v *headless.View) bool {
+		texts := v.Texts(id, "agentMessage")
+		return len(texts) == 1 && texts[0] == "Hello there from fake model"
+	})
+	w.tape.once(t, "initialize", `"version":"0.159.1"`)
+	w.tape.once(t, "thread/start")
+	w.tape.once(t, "turn/start", `"text":"SCN text Hello there from fake model"`, `"clientUserMessageId":"relay-`)
+	w.tape.times(t, "thread/resume", 0)
+	w.watch.Look(func(v *headless.View) {
+		if got := v.Texts(id, "userMessage"); len(got) != 1 || !strings.HasPrefix(got[0], "SCN text") {
+			t.Errorf("user messages %q", got)
+		}
+		o := outcome(v, id)
+		if o == nil || o.State != uicontract.OutcomeConfirmed || o.Text != "" {
+			t.Errorf("outcome %+v", o)
+		}
+	})
+}
+
+// outcome is that of the last message to a thread.
+func outcome(v *headless.View, id relay.ThreadID) *uicontract.Outcome {
+	for i := len(v.Outcomes) - 1; i >= 0; i-- {
+		if o := &v.Outcomes[i]; o.Thread == id && o.Kind == string(uicontract.CmdTurnSend) {
+			return o
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package responses
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// input is the part of a request that chooses the answer.
+type input struct {
+	Model string `json:"model"`
+	Tools []struct {
+		Type  string `json:"type"`
+		Name  string `json:"name"`
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	} `json:"tools"`
+	Input []item `json:"input"`
+}
+
+type item struct {
+	Type    string          `json:"type"`
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+	Output  json.RawMessage `json:"output"`
+}
+
+// texts returns the texts of a message; content that is no list of parts has none.
+func (i item) texts() []string {
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if i.Type != "message" || json.Unmarshal(i.Content, &parts) != nil {
+		return nil
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return texts
+}
+
+// scenario returns the last one that the user chose, and the tool outputs after it.
+func (in input) scenario() (string, []Output) {
+	chosen, after := "text ok", 0
+	for n, i := range in.Input {
+		if i.Role != "user" {
+			continue
+		}
+		for _, t := range i.texts() {
+			if s, ok := strings.CutPrefix(t, "SCN "); ok {
+				chosen, after = s, n+1
+			}
+		}
+	}
+	var outputs []Output
+	for _, i := range in.Input[after:] {
+		if strings.HasSuffix(i.Type, "_output") {
+			outputs = append(outputs, Output{i.Type, outputText(i.Output)})
+		}
+	}
+	return chosen, outputs
+}
+
+// outputText returns a string as it is and anything else as JSON.
+func outputText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// tools names what the model may call; the tools of a namespace stand behind its name.
+func (in input) tools() []string {
+	var names []string
+	for _, t := range in.Tools {
+		name := t.Name
+		if name == "" {
+			name = t.Type
+		}
+		names = append(names, name)
+		for _, inner := range t.Tools {
+			names = append(names, name+"."+inner.Name)
+		}
+	}
+	return names
+}

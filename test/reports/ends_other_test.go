@@ -1,0 +1,5 @@
+//go:build !linux
+
+package reports
+
+func actAsServer() bool { return false }
