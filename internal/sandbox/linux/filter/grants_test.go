@@ -60,7 +60,9 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// proves A-SBX-02: a look that takes long on a busy machine is not held against whoever asks
+// proves A-SBX-02
+//
+// A look that takes long on a busy machine is not held against whoever asks.
 func TestSlowLookRefusesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := grants{limit: 2, known: map[int]bool{10: true}, open: map[uint32]time.Time{7: time.Now()},
