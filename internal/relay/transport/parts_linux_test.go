@@ -41,13 +41,13 @@ func play() bool {
 		}
 		line, err := conn.Read(context.Background())
 		fmt.Println(child.PID(), os.Getpid(), string(line), err)
-		select {}
+		forever()
 	case echoIs:
 		io.Copy(os.Stdout, os.Stdin)
 	case stubborn:
 		signal.Ignore(syscall.SIGTERM)
 		litter()
-		select {}
+		forever()
 	case littering:
 		litter()
 		io.Copy(os.Stdout, os.Stdin)
@@ -57,11 +57,11 @@ func play() bool {
 		code, _ := strconv.Atoi(os.Getenv("TRANSPORT_TEST_CODE"))
 		if code < 0 {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
+			forever()
 		}
 		os.Exit(code)
 	case "deaf":
-		select {}
+		forever()
 	case "real":
 		realPart()
 	default:
@@ -136,5 +136,13 @@ func gone(t *testing.T, ids []proctree.ID) {
 			t.Errorf("process %v is left: %v", id, err)
 			proctree.Kill(id)
 		}
+	}
+}
+
+// forever waits for the end of the process. An empty select would end it itself: without cgo the Go runtime takes a process
+// whose every goroutine sleeps for a deadlock.
+func forever() {
+	for {
+		<-time.After(time.Hour)
 	}
 }
