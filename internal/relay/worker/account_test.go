@@ -160,3 +160,18 @@ func TestNoticesStartNoFloodOfReads(t *testing.T) {
 			flood(appserver.Notify("thread/reverted", object{"threadId": "t"}).Invalid(), "thread/read"), appserver.StartThread("n")))
 	})
 }
+
+// proves R-INT-01: what is settled before the owner is known is never asked
+func TestARequestSettledBeforeTheOwnerIsKnownIsNoCard(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.settle()
+		b.page.look(func(v *headless.View) {
+			if cards := v.Pending("t"); len(cards) != 0 {
+				t.Errorf("%d cards wait for an answer that nobody wants", len(cards))
+			}
+		})
+	}, appserver.Scripts(appserver.Script{appserver.Auto("thread/list", appserver.Page(nil)), appserver.Auto("model/list", appserver.Page(nil))}, appserver.Handshake(),
+		appserver.Script{appserver.Expect("account/read", nil), turn1.CommandApproval("c1", "true").WithID(0), appserver.Delay(time.Millisecond),
+			appserver.Notify("serverRequest/resolved", object{"threadId": "t", "requestId": 0}), appserver.Delay(time.Millisecond),
+			appserver.Reply("account/read", object{"account": nil, "requiresOpenaiAuth": false})}))
+}

@@ -9,6 +9,7 @@ import (
 	"sekisho/internal/relay/transport"
 	"sekisho/internal/relay/uicontract"
 	"sekisho/internal/visible"
+	"slices"
 )
 
 // Notification implements rpc.Handler.
@@ -53,6 +54,8 @@ func (s *session) Request(r rpc.Request) {
 func (s *session) Retired(key relay.Key, why rpc.Retirement) {
 	s.w.mu.Lock()
 	s.turns.Resolved(key)
+	// One that is settled before the owner is known must not become a card when it is.
+	s.early = slices.DeleteFunc(s.early, func(r rpc.Request) bool { return r.Key == key })
 	s.w.mu.Unlock()
 	s.w.asks.Retire(key, why)
 }
