@@ -61,7 +61,7 @@ bench-relay: ## ratios against codex-acp from npm, same codex, same thread (need
 
 e2e-core: setup ## relaycodex against the real Codex CLI (three versions), headless
 	@for v in 0.159.1 0.155.1 0.171.0; do scripts/codex $$v >/dev/null; done
-	CGO_ENABLED=0 go test -count=1 -timeout 20m -tags realcodex ./test/e2e-core ./internal/relay/transport
+	CGO_ENABLED=0 go test -count=1 -timeout 20m -tags realcodex ./test/e2e-core ./internal/relay/transport ./internal/relay/ask
 
 fuzz: ## every decoder for a short while each (FUZZTIME=30s)
 	@scripts/fuzz
