@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest contract contract-update bench bench-relay e2e-core relay-core fuzz fuzz-frames clean
+.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest contract contract-update bench bench-relay e2e-core relay-core page page-check fuzz fuzz-frames clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -52,6 +52,15 @@ contract-update: ## record what the pinned CLIs generate; review the change like
 
 bench: build ## ratios against plain processes, bubblewrap, a bare HTTP client and a bare SDK server
 	@CGO_ENABLED=0 go run ./test/bench
+
+page: web/node_modules ## build the page of relaycodex into internal/relay/web/dist (needs node 20 and npm); commit the result
+	@cd web && node build.mjs
+
+page-check: web/node_modules ## types and unit tests of the page; fails when the committed page is not what web/ builds
+	@cd web && node check.mjs
+
+web/node_modules: web/package-lock.json
+	@cd web && npm ci --ignore-scripts --no-audit --no-fund && touch node_modules
 
 relay-core: build ## run relaycodex with the pinned codex until Ctrl-C; prints the address of its page
 	@PATH="$$(dirname "$$(scripts/codex 0.159.1)"):$$PATH" $(BIN)/relaycodex --no-open

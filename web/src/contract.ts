@@ -54,6 +54,8 @@ export type Event = { [K in EventKind]: { kind: K; body: Events[K] } }[EventKind
 
 export interface Command<K extends CommandKind = CommandKind> {
   version: typeof contractVersion;
+  /** Epoch of the owner whose state is shown. What sends or keeps something for an owner needs it. */
+  owner?: number;
   operation: string;
   kind: K;
   params: Commands[K]["params"];

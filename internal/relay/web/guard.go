@@ -20,7 +20,12 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 // handler is everything that is served. The checks of guard hold for every route, also for those that do not exist.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/{$}", s.static())
+	for path, a := range assets {
+		if path == "/" {
+			path = "/{$}"
+		}
+		mux.Handle(path, s.static(a))
+	}
 	mux.Handle(uicontract.PathSession, s.post(false, s.exchange))
 	mux.Handle(uicontract.PathCommand, s.post(true, s.command))
 	mux.Handle(uicontract.PathStream, s.stream())
