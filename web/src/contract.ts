@@ -451,6 +451,7 @@ export interface Server {
 export interface SessionGranted {
   version: number;
   session: string;
+  channel: string;
 }
 
 export interface Settings {

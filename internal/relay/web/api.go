@@ -45,7 +45,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.o.Log.Info("front end admitted")
-	s.answer(w, r, http.StatusOK, uicontract.SessionGranted{Version: uicontract.Version, Session: session})
+	s.answer(w, r, http.StatusOK, uicontract.SessionGranted{Version: uicontract.Version, Session: session, Channel: s.channel})
 }
 
 func (s *Server) command(w http.ResponseWriter, r *http.Request) {

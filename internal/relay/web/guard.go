@@ -13,9 +13,11 @@ import (
 	"sekisho/internal/relay/uicontract"
 )
 
-// contentPolicy lets the page load its own files and talk to its own worker, nothing else.
+// contentPolicy lets the page load its own files and talk to its own worker, nothing else. The one Trusted Types policy is made
+// once, by web/src/markdown; the browser refuses every other one.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; worker-src 'self'; " +
-	"img-src 'self' blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+	"img-src 'self' blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; " +
+	"trusted-types relaycodex"
 
 // handler is everything that is served. The checks of guard hold for every route, also for those that do not exist.
 func (s *Server) handler() http.Handler {

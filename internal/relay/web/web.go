@@ -62,6 +62,7 @@ type Server struct {
 	hosts    []string // the only Hosts that are served
 	origin   string   // the only Origin that is accepted
 	keys     *keys
+	channel  string        // what the admitted tabs of one browser find each other by
 	streams  chan struct{} // one place per open stream
 	http     *http.Server
 	ctx      context.Context // ends with the server; what commands run under
@@ -102,6 +103,7 @@ func serve(ctx context.Context, l net.Listener, o Options) *Server {
 	l = &limited{Listener: l, places: make(chan struct{}, maxConnections), closed: make(chan struct{})}
 	s := &Server{o: o, listener: l, hosts: hosts, origin: origin, keys: newKeys(o.KeyLife, o.Now),
 		streams: make(chan struct{}, maxStreams), done: make(chan struct{})}
+	s.channel, _ = newKey()
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.http = &http.Server{
 		Handler:           s.handler(),
