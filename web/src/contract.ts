@@ -98,6 +98,7 @@ export interface Card {
   turn?: string;
   item?: string;
   thread: string;
+  atMs: number;
   long?: boolean;
   choices?: Choice[];
   command?: CommandView;
@@ -250,6 +251,7 @@ export interface Host {
 export interface Item {
   id: string;
   turn: string;
+  turnAt?: number;
   type: string;
   status: ItemStatus;
   text?: Excerpt;
@@ -468,6 +470,7 @@ export interface Snapshot {
   instance: string;
   reason?: SnapshotReason;
   relay: string;
+  codex: string;
   connection: Connection;
   owner?: Owner;
   profiles: Profile[];

@@ -21,6 +21,7 @@ type Card struct {
 	Turn   relay.TurnID   `json:"turn,omitzero"`
 	Item   string         `json:"item,omitzero"`
 	Thread relay.ThreadID `json:"thread"`
+	AtMs   int64          `json:"atMs"` // when this worker got it
 	// Long: accepting needs Answer.SeenEnd.
 	Long        bool                 `json:"long,omitzero"`
 	Choices     []ask.Choice         `json:"choices,omitzero"`

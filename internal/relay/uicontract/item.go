@@ -4,10 +4,12 @@ import "sekisho/internal/relay"
 
 // Item is one thing in a thread. Texts are cut to PreviewBytes; item.read has more.
 type Item struct {
-	ID     string       `json:"id"`
-	Turn   relay.TurnID `json:"turn"`
-	Type   string       `json:"type"` // the server's word, such as agentMessage
-	Status ItemStatus   `json:"status"`
+	ID   string       `json:"id"`
+	Turn relay.TurnID `json:"turn"`
+	// TurnAt is when the turn started, in Unix seconds, if the server told.
+	TurnAt int64      `json:"turnAt,omitzero"`
+	Type   string     `json:"type"` // the server's word, such as agentMessage
+	Status ItemStatus `json:"status"`
 	// Text: of messages, plans, reviews, reasoning; output of a command.
 	Text *Excerpt `json:"text,omitzero"`
 	// Operation of the message, when this worker sent it.

@@ -9,6 +9,7 @@ type Snapshot struct {
 	// Reason says why it was sent: "" for a new stream, lagged when the front end was too slow, owner when the owner changed.
 	Reason     SnapshotReason  `json:"reason,omitzero"`
 	Relay      string          `json:"relay"` // version of relaycodex
+	Codex      string          `json:"codex"` // the codex version whose contract it is built for
 	Connection Connection      `json:"connection"`
 	Owner      *Owner          `json:"owner,omitzero"`
 	Profiles   []Profile       `json:"profiles"`

@@ -2,8 +2,11 @@ package worker
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/relay"
@@ -56,6 +59,7 @@ func (w *Worker) card(c ask.Card) uicontract.Card {
 	out := uicontract.Card{ID: cardID(c.Key), Order: c.Order, Kind: uicontract.CardKind(c.Kind), State: uicontract.CardState(c.State),
 		Place: uicontract.Place{Profile: c.Profile, Host: c.Host}, Thread: c.Thread, Turn: c.Turn, Long: c.Long, Choices: c.Choices,
 		Command: c.Command, File: c.File, Permissions: c.Permissions, Questions: c.Questions, Form: c.Form, Tool: c.Tool}
+	out.AtMs = w.part.askedAt(c.Key, w.o.Now())
 	if c.Item != "" {
 		out.Item = itemID(c.Turn, c.Item)
 	}
@@ -136,4 +140,21 @@ func (s *session) tell(id relay.ThreadID, k history.Key) {
 		changes, cut := changesOf(e)
 		w.asks.SetChanges(s.part.owner, s.gen, id, k.Turn, k.Item, changes, cut)
 	}
+}
+
+// maxAsked is how many arrivals of cards are remembered. The registry keeps fewer cards; the oldest go first.
+const maxAsked = 4096
+
+// askedAt is when a card was seen first.
+func (p *partition) askedAt(key relay.Key, now time.Time) int64 {
+	at, known := p.asked[key]
+	if !known {
+		if len(p.asked) >= maxAsked {
+			oldest := slices.Sorted(maps.Values(p.asked))[maxAsked/2]
+			maps.DeleteFunc(p.asked, func(_ relay.Key, at int64) bool { return at <= oldest })
+		}
+		at = now.UnixMilli()
+		p.asked[key] = at
+	}
+	return at
 }

@@ -27,6 +27,7 @@ type partition struct {
 	label   string                       // the account, for people
 	sent    map[string]relay.OperationID // clientUserMessageId → operation
 	times   map[relay.OperationID]int64
+	asked   map[relay.Key]int64 // when a card arrived, in Unix milliseconds
 	kinds   map[relay.OperationID]uicontract.CommandKind
 }
 
@@ -40,7 +41,7 @@ const (
 
 func newPartition(owner relay.Owner) *partition {
 	return &partition{owner: owner, book: ledger.New(owner), threads: map[relay.ThreadID]*thread{}, drafts: map[relay.ThreadID]uicontract.Draft{},
-		sent: map[string]relay.OperationID{}, times: map[relay.OperationID]int64{}, kinds: map[relay.OperationID]uicontract.CommandKind{}}
+		sent: map[string]relay.OperationID{}, times: map[relay.OperationID]int64{}, asked: map[relay.Key]int64{}, kinds: map[relay.OperationID]uicontract.CommandKind{}}
 }
 
 // thread returns the state of a thread, made if it is new.
@@ -90,7 +91,7 @@ func (p *partition) summaries() []uicontract.ThreadSummary {
 
 // snapshot is everything that a front end shows; the lock is held.
 func (w *Worker) snapshot(reason uicontract.SnapshotReason) uicontract.Snapshot {
-	s := uicontract.Snapshot{Version: uicontract.Version, Instance: w.o.Instance, Reason: reason, Relay: w.o.Relay, Connection: w.connection,
+	s := uicontract.Snapshot{Version: uicontract.Version, Instance: w.o.Instance, Reason: reason, Relay: w.o.Relay, Codex: codex.Target, Connection: w.connection,
 		Profiles: w.profiles(), Threads: []uicontract.ThreadSummary{}, Open: []uicontract.ThreadView{}, Cards: []uicontract.Card{}, Drafts: []uicontract.Draft{},
 		Models: []uicontract.Model{}, Outcomes: []uicontract.Outcome{}, Notices: slices.Clone(w.notices)}
 	if s.Notices == nil {

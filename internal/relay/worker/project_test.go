@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"sekisho/internal/relay"
@@ -205,4 +206,17 @@ func TestThreadPages(t *testing.T) {
 			appserver.Expect("thread/list", nil), appserver.Reply("thread/list", appserver.Page("c", appserver.Thread("a"))),
 			appserver.Expect("thread/list", object{"cursor": "c"}).Labelled("second"), appserver.Reply("second", appserver.Page("c", appserver.Thread("b"))),
 		}))
+}
+
+// The memory of when cards arrived is bounded, also when all arrive at once, and forgets the oldest.
+func TestArrivalsAreBounded(t *testing.T) {
+	p := newPartition(relay.Owner{})
+	start := time.UnixMilli(1)
+	for i := range 3 * maxAsked {
+		p.askedAt(relay.Key{Generation: relay.Generation(i)}, start.Add(time.Duration(i/100)*time.Millisecond))
+	}
+	last := relay.Key{Generation: 3*maxAsked - 1}
+	if got := p.askedAt(last, start.Add(time.Hour)); len(p.asked) > maxAsked || got != start.Add((3*maxAsked-1)/100*time.Millisecond).UnixMilli() {
+		t.Errorf("%d arrivals are kept, the last one from %d", len(p.asked), got)
+	}
 }

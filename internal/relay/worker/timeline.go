@@ -146,6 +146,9 @@ func (w *Worker) item(p *partition, t *thread, e history.Entry, limit int) uicon
 	out := project(e.Key.Turn, e.Item, limit)
 	out.ID = itemID(e.Key.Turn, e.Key.Item)
 	out.Partial, out.Cut = e.Partial, e.Cut
+	if known, ok := t.win.Turn(e.Key.Turn); ok {
+		out.TurnAt = known.StartedAt
+	}
 	if m, ok := e.Item.Body.(*codex.UserMessage); ok && m.ClientID != "" {
 		out.Operation = p.sent[m.ClientID]
 	}

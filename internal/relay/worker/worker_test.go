@@ -149,6 +149,12 @@ func TestNoPageAnswersNothing(t *testing.T) {
 		b.start()
 		b.must(b.send("hello"))
 		synctest.Wait()
+		var arrived []int64
+		b.see(func(v *headless.View) {
+			for _, c := range v.Pending("t") {
+				arrived = append(arrived, c.AtMs)
+			}
+		})
 		b.page.leave()
 		time.Sleep(time.Hour)
 		if got := b.answers(); len(got) != 0 {
@@ -158,6 +164,11 @@ func TestNoPageAnswersNothing(t *testing.T) {
 		b.see(func(v *headless.View) {
 			if n := len(v.Pending("t")); n != 3 || v.Batches != 1 {
 				t.Errorf("%d cards in %d batches", n, v.Batches)
+			}
+			for i, c := range v.Pending("t") {
+				if c.AtMs != arrived[i] || time.Since(time.UnixMilli(c.AtMs)) < time.Hour {
+					t.Errorf("card %s arrived at %d, is told to have at %d", c.ID, arrived[i], c.AtMs)
+				}
 			}
 		})
 	}, greeted(appserver.StartThread("t"), turn1.BeginTurn(), asks))
