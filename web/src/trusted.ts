@@ -1,9 +1,9 @@
 // The only way for markup into the document. Rendered Markdown is untrusted text of a model: DOMPurify takes out everything
 // that is not listed, and what is left has no address that a browser would follow and no picture that it would fetch.
-import DOMPurify from "dompurify";
+import DOMPurify, { type Config } from "dompurify";
 
 // DOMPurify parses through this policy; nothing else can reach it, and the page's policy allows no other name.
-const policy = globalThis.trustedTypes?.createPolicy("relaycodex", {
+const policy = window.trustedTypes?.createPolicy("relaycodex", {
   createHTML: (html) => html,
   createScriptURL: (url) => {
     if (url !== "/markdown.js") throw new TypeError("not a script of this page");
@@ -17,7 +17,7 @@ const allowed = {
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   RETURN_DOM_FRAGMENT: true as const,
-  ...(policy ? { TRUSTED_TYPES_POLICY: policy } : {}),
+  ...(policy ? { TRUSTED_TYPES_POLICY: policy as unknown as NonNullable<Config["TRUSTED_TYPES_POLICY"]> } : {}),
 };
 
 /** sanitize makes nodes of untrusted markup. */
