@@ -106,7 +106,7 @@ var agentCatalogue = map[Code]Info{
 
 	ConfinementUnsupported: {Category: Validation},
 
-	PolicyDenied: {Category: PolicyDeny, Variants: []string{"outside_roots", "missing_right", "alias_required", "link_cycle", "special_file", "mount_point", "magic_link", "permission"}},
+	PolicyDenied: {Category: PolicyDeny, Variants: []string{"outside_roots", "missing_right", "alias_required", "link_cycle", "special_file", "mount_point", "magic_link", "permission", "tool_config", "hard_links"}},
 
 	ToolUnknown:          {Category: Validation, Retry: true},
 	ToolArgumentsInvalid: {Category: Validation, Retry: true, Variants: []string{"directory_not_empty"}},

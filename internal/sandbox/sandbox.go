@@ -147,7 +147,9 @@ type EffectivePolicy struct {
 	Resources   ResourcePolicy    `json:"resources"`
 	Baseline    []BaselineGrant   `json:"baseline"`
 	Environment map[string]string `json:"environment,omitempty"`
-	Task        TaskBinding       `json:"task,omitzero"`
+	// ToolConfigWrites lifts A-POL-13 (sandbox.allow_tool_config_writes).
+	ToolConfigWrites bool        `json:"allow_tool_config_writes,omitempty"`
+	Task             TaskBinding `json:"task,omitzero"`
 }
 
 // DeclaredAs lists the paths of the configuration that lead to the root at path through links.
@@ -168,6 +170,32 @@ type TaskBinding struct {
 	// Temp and Home are existing private host directories of this task; inside they are /tmp and the home directory.
 	Temp string `json:"temp"`
 	Home string `json:"home"`
+	// Guards are what a survey of the writable roots found, outermost first; each path once.
+	Guards []Guard `json:"guards,omitempty"`
+}
+
+// GuardReason tells why an object of a writable root is guarded.
+type GuardReason string
+
+// The reasons.
+const (
+	// GuardToolConfig is what the host or its tools run later (A-POL-13): read-only.
+	GuardToolConfig GuardReason = "tool_config"
+	// GuardHardLinks is a directory whose files are also linked outside the writable roots (A-POL-10): read-only.
+	GuardHardLinks GuardReason = "hard_links"
+	// GuardPassage is a directory or link on the way to a GuardToolConfig: what it holds stays writable, itself it can be
+	// neither renamed nor removed.
+	GuardPassage GuardReason = "passage"
+)
+
+// Guard is an object inside a writable root that a task's processes cannot replace or rename, and whose content, but for a
+// GuardPassage, neither they nor the file tools can change.
+type Guard struct {
+	// Path is absolute and free of links but for its last element, which may be one.
+	Path   string      `json:"path"`
+	Reason GuardReason `json:"reason"`
+	// Kind is "directory", or "file" for everything else.
+	Kind string `json:"kind"`
 }
 
 // Step is one effect of a policy that outlives this process; Undo is what reverting it needs. Both are data with a
@@ -262,4 +290,10 @@ type Exit struct {
 // directories; an error of that Close is fatal to the server (A-TX-01).
 type Opener interface {
 	Open(ctx context.Context, session, task string) (Job, error)
+}
+
+// Quarantined is one object that was moved away.
+type Quarantined struct {
+	Path string `json:"path"` // where the task left it
+	To   string `json:"to"`   // where it is now
 }

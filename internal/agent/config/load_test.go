@@ -151,7 +151,6 @@ func TestRefusedValues(t *testing.T) {
 		{"network restricted comes later", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: a.example, ports: [1]}]}}", "sandbox.network.access", fault.FeatureUnavailable, "config.later"},
 		{"environment comes later", "sandbox: {environment: {A: b}}", "sandbox.environment", fault.FeatureUnavailable, "config.later.environment"},
 		{"an entry's environment comes later", "sandbox: {execution: {entries: [{alias: a, path: /a, environment: {A: b}}]}}", "sandbox.execution.entries[0].environment", fault.FeatureUnavailable, "config.later.environment"},
-		{"tool configuration writes come later", "sandbox: {allow_tool_config_writes: true}", "sandbox.allow_tool_config_writes", fault.FeatureUnavailable, "config.later"},
 		{"another temp_mb comes later", "sandbox: {temp_mb: 1}", "sandbox.temp_mb", fault.FeatureUnavailable, "config.later"},
 		{"another home_mb comes later", "sandbox: {home_mb: 1}", "sandbox.home_mb", fault.FeatureUnavailable, "config.later"},
 		{"skills come later", "skills: {directory: x}", "skills.directory", fault.FeatureUnavailable, "config.later.skills"},

@@ -65,6 +65,7 @@ func Resolve(l *Loaded) (*Resolved, Problems) {
 	declared := s.declared(out.osRuntime)
 	declared.Resources = policy.Resources(c.Resources)
 	declared.Protected = r.protected()
+	declared.ToolConfigWrites = c.AllowToolConfigWrites
 	compiled, err := policy.Compile(declared)
 	r.compileProblems(err)
 	out.Policy = compiled

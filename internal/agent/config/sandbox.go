@@ -46,9 +46,7 @@ func (s *sections) sandbox(m *yamltree.Section) {
 	c.Environment = environment(m.Key("environment"))
 	c.TempMB = onlyShipped(m.Key("temp_mb"), shippedTempMB)
 	c.HomeMB = onlyShipped(m.Key("home_mb"), shippedHomeMB)
-	if v := m.Key("allow_tool_config_writes"); v.Bool(false) {
-		later(v, "false")
-	}
+	c.AllowToolConfigWrites = m.Key("allow_tool_config_writes").Bool(false)
 	s.network(m.Key("network").Section())
 	s.resources(m.Key("resources").Section())
 }

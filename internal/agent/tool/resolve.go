@@ -27,7 +27,8 @@ func (d *Dispatcher) resolve(asked string, want rootio.Want, rights sandbox.Righ
 	if err != nil {
 		return nil, d.unresolved(path, rights, err)
 	}
-	decision := policy.Decide(d.deps.Policy, policy.Request{Kind: policy.Filesystem, Path: t.Path(), Want: rights})
+	decision := policy.Decide(d.deps.Policy, policy.Request{Kind: policy.Filesystem, Path: t.Path(), Want: rights,
+		Dir: t.Info().Kind == rootio.Dir || want == rootio.MayCreateParents, FoldsCase: t.FoldsCase()})
 	if !decision.Allow {
 		t.Close()
 		return nil, d.denied(path, decision.Reason, rights, decision.Fault(valid(path)))

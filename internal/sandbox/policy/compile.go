@@ -61,6 +61,8 @@ func Compile(d SandboxPolicy) (sandbox.EffectivePolicy, error) {
 		Network:   network,
 		Resources: resources,
 		Baseline:  Baseline(d.Profile),
+
+		ToolConfigWrites: d.ToolConfigWrites,
 	}, nil
 }
 

@@ -24,6 +24,11 @@ type Request struct {
 	Path string
 	// Want is the rights wanted on Path (Filesystem).
 	Want sandbox.Rights
+	// Dir tells that the object is a directory or is to become one, FoldsCase that a directory on its way knows no case
+	// (Filesystem with Write or Delete).
+	Dir, FoldsCase bool
+	// Guards are those of the running task, sorted by path (Filesystem with Write or Delete).
+	Guards []sandbox.Guard
 	// Alias asks for the approved entry of that name (Process).
 	Alias string
 	// Script tells that the file at Path starts with "#!" (Process without Alias).
@@ -37,6 +42,8 @@ const (
 	ReasonAliasRequired  = "alias_required"  // an approved entry was named by its path
 	ReasonShell          = "shell"           // a shell that is not an approved one
 	ReasonScript         = "script"          // a script as entry process: not yet available
+	ReasonToolConfig     = "tool_config"     // the host or its tools run it later (A-POL-13)
+	ReasonHardLinks      = "hard_links"      // its files are also linked outside the writable roots (A-POL-10)
 )
 
 // ProcessClass tells why a process may start (A-POL-05).
@@ -53,7 +60,7 @@ const (
 // Decision is the answer to a Request. Root, Entry and Class are set only when they apply.
 type Decision struct {
 	Allow bool
-	// Root is the longest root that covers the path, also of a denial by ReasonMissingRight.
+	// Root is the longest root that covers the path, also of a denial that is about what lies in it.
 	Root  *sandbox.Root
 	Entry *sandbox.Entry
 	Class ProcessClass
@@ -72,6 +79,8 @@ func (d Decision) Fault(target string) *fault.Error {
 	switch d.Reason {
 	case ReasonScript:
 		opts = append(opts, fault.Variant("script"))
+	case ReasonToolConfig, ReasonHardLinks:
+		opts = append(opts, fault.Variant(d.Reason))
 	case ReasonMissingRight:
 		opts = append(opts, fault.Variant("missing_right"), fault.Arg("required", d.Required.String()))
 	case ReasonAliasRequired:
@@ -92,7 +101,7 @@ func Decide(p *sandbox.EffectivePolicy, req Request) Decision {
 	case req.Kind == Process:
 		return decideProcess(p, req)
 	case req.Kind == Filesystem:
-		return decideFile(p, req.Path, req.Want)
+		return decideFile(p, req)
 	}
 	return Decision{Code: fault.PolicyDenied, Reason: ReasonNotAllowlisted, Required: req.Want}
 }
@@ -107,13 +116,22 @@ func Alias(p *sandbox.EffectivePolicy, name string) *sandbox.Entry {
 	return nil
 }
 
-func decideFile(p *sandbox.EffectivePolicy, name string, want sandbox.Rights) Decision {
-	root := rootOf(p, name)
+func decideFile(p *sandbox.EffectivePolicy, req Request) Decision {
+	want := req.Want
+	root := rootOf(p, req.Path)
 	if root == nil || want == 0 {
 		return Decision{Code: fault.PolicyDenied, Reason: ReasonNotAllowlisted, Required: want}
 	}
 	if !root.Rights.Has(want) {
 		return Decision{Root: root, Code: fault.PolicyDenied, Reason: ReasonMissingRight, Required: want &^ root.Rights}
+	}
+	if want&(sandbox.Write|sandbox.Delete) != 0 {
+		if protects(p, root, req.Path, req.Dir, req.FoldsCase) {
+			return Decision{Root: root, Code: fault.PolicyDenied, Reason: ReasonToolConfig, Required: want}
+		}
+		if g := GuardOf(req.Guards, req.Path); g != nil {
+			return Decision{Root: root, Code: fault.PolicyDenied, Reason: string(g.Reason), Required: want}
+		}
 	}
 	return Decision{Allow: true, Root: root}
 }

@@ -32,6 +32,8 @@ type SandboxPolicy struct {
 	Resources   Resources
 	Environment map[string]string
 	Protected   []Protected
+	// ToolConfigWrites lifts A-POL-13.
+	ToolConfigWrites bool
 }
 
 // Directory is one declared directory: as declared and as resolved.

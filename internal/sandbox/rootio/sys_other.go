@@ -3,6 +3,7 @@
 package rootio
 
 import (
+	"io/fs"
 	"os"
 
 	"sekisho/internal/fault"
@@ -27,3 +28,8 @@ func listAttributes(*os.File) ([]string, error)                { return nil, uns
 func getAttribute(*os.File, string) ([]byte, error)            { return nil, unsupported() }
 func setAttribute(*os.File, string, []byte) error              { return unsupported() }
 func removeAttribute(*os.File, string) error                   { return unsupported() }
+func foldsCase(*os.File) bool                                  { return true }
+func describe(*os.File, string) (Info, bool, error)            { return Info{}, false, unsupported() }
+func openBelow(*os.File, string) (*os.File, error)             { return nil, unsupported() }
+func chmodHeld(*os.File, fs.FileMode) error                    { return unsupported() }
+func readFull(*os.File, []byte) (int, error)                   { return 0, unsupported() }
