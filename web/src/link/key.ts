@@ -1,0 +1,55 @@
+// Keys of this tab: the one-time key of an address, and the session that it is exchanged for (R-UI-01).
+
+/** What the exchange gave, bound to the scheme, host and port that gave it. */
+export interface Session {
+  readonly origin: string;
+  readonly session: string;
+  readonly channel: string;
+}
+
+const pattern = /^[A-Za-z0-9_-]{43}$/;
+const storageKey = "relaycodex.session";
+
+/** Reads a one-time key from an address of this origin, or the bare key. */
+export function parseKey(text: string, origin: string): string | undefined {
+  const given = text.trim();
+  if (pattern.test(given)) return given;
+  const [address, key, more] = given.split("#");
+  if (more !== undefined || key === undefined || !pattern.test(key)) return undefined;
+  return address === "" || address === origin || address === origin + "/" ? key : undefined;
+}
+
+/**
+ * Takes the key out of the address bar and out of the history entry before anything else can see it there. A fragment that
+ * is no key goes, too.
+ */
+export function takeKey(location: Pick<Location, "hash" | "pathname" | "origin">, history: Pick<History, "replaceState" | "state">): string | undefined {
+  if (location.hash === "") return undefined;
+  const key = parseKey(location.hash, location.origin);
+  history.replaceState(history.state, "", location.pathname);
+  return key;
+}
+
+type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">;
+
+/** The session of this tab. Another origin's, or anything that is not one, is none. */
+export function load(store: Store, origin: string): Session | undefined {
+  try {
+    const s: unknown = JSON.parse(store.getItem(storageKey) ?? "null");
+    if (isSession(s) && s.origin === origin) return s;
+  } catch {
+    // Not written by this page: treated as none, and removed below.
+  }
+  store.removeItem(storageKey);
+  return undefined;
+}
+
+export function save(store: Store, s: Session | undefined): void {
+  if (s) store.setItem(storageKey, JSON.stringify(s));
+  else store.removeItem(storageKey);
+}
+
+function isSession(s: unknown): s is Session {
+  const o = s as Record<string, unknown> | null;
+  return typeof o === "object" && o !== null && typeof o.origin === "string" && typeof o.session === "string" && pattern.test(o.session) && typeof o.channel === "string" && pattern.test(o.channel);
+}
