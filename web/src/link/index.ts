@@ -1,0 +1,2 @@
+export { createLink } from "./browser";
+export * from "./types";
