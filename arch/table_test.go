@@ -118,9 +118,20 @@ var table = []rule{
 	},
 	{
 		packages: []string{"internal/agent/mcpserver"},
-		allow:    []string{"internal/agent", "internal/agent/runtime", "internal/atomicfile", "internal/statedir", "internal/rolling", "internal/strictjson", "internal/locale"},
+		allow:    []string{"internal/agent", "internal/agent/runtime", "internal/agent/mcpserver/httpd", "internal/atomicfile", "internal/statedir", "internal/rolling", "internal/strictjson", "internal/locale"},
 		forbid:   []string{"os/exec"},
 		reason:   "the outside of the program sees snapshots and ids, never policy, planner or model",
+	},
+	{
+		packages: []string{"internal/agent/mcpserver/httpd", "internal/agent/mcpserver/sockowner"},
+		forbid:   []string{"os/exec", "encoding/json"},
+		reason:   "the HTTP door knows connections, headers and sizes; it neither parses a message nor decides about a task",
+	},
+	{
+		packages: []string{"internal/agent/mcpserver/requestlog"},
+		allow:    []string{"internal/agent/mcpserver/httpd", "internal/strictjson"},
+		forbid:   []string{"os/exec", "net/http"},
+		reason:   "the request log sees records of closed sets, never a request",
 	},
 	{
 		packages: []string{"internal/agent/lifecycle"},

@@ -73,7 +73,10 @@ const (
 	RequestInvalid  Code = "request.invalid"
 	ServerStopping  Code = "server.stopping"
 	ServerBusy      Code = "server.busy"
-	StateUnusable   Code = "state.unusable"
+
+	ServerAddressUnusable Code = "server.address_unusable"
+
+	StateUnusable Code = "state.unusable"
 )
 
 // Info is the catalogue's entry of a code.
@@ -141,7 +144,7 @@ var agentCatalogue = map[Code]Info{
 	ResourceProcessLimit:        {Category: ResourceLimit},
 
 	PreflightUnsupportedOS:    {Category: Validation},
-	PreflightMissingPrimitive: {Category: Validation, Variants: []string{"user_namespace", "namespace_limit", "apparmor", "proc_masked", "landlock", "seccomp", "idmapped_mount", "mount", "exec_stop", "cgroup", "network_namespace", "wsl1", "program"}},
+	PreflightMissingPrimitive: {Category: Validation, Variants: []string{"user_namespace", "namespace_limit", "apparmor", "proc_masked", "landlock", "seccomp", "idmapped_mount", "mount", "exec_stop", "cgroup", "network_namespace", "wsl1", "program", "peer_owner"}},
 
 	RecoveryFailed:  {Category: RecoveryFailure},
 	RestartedServer: {Category: RecoveryFailure},
@@ -151,7 +154,10 @@ var agentCatalogue = map[Code]Info{
 	RequestInvalid:  {Category: Validation},
 	ServerStopping:  {Category: Validation},
 	ServerBusy:      {Category: ResourceLimit},
-	StateUnusable:   {Category: Validation, Variants: []string{"reason", "audit"}},
+
+	ServerAddressUnusable: {Category: Validation, Variants: []string{"in_use", "in_use_process", "in_use_user", "privileged", "absent"}},
+
+	StateUnusable: {Category: Validation, Variants: []string{"reason", "audit"}},
 }
 
 // Codes returns every code of the catalogue in order.

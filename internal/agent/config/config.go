@@ -11,6 +11,7 @@ package config
 
 import (
 	"encoding/json"
+	"net/netip"
 
 	"sekisho/internal/agent"
 	"sekisho/internal/sandbox"
@@ -58,6 +59,16 @@ type MCP struct {
 	ImagesMaxBytesTotal int64
 	TaskTTLHours        int
 	TaskPollMillis      int
+}
+
+// HTTPAddr is the address that this server listens on; false when it listens on none (mcp.transport is stdio). A-POL-06
+// refuses it as an endpoint of the sandbox.
+func (m MCP) HTTPAddr() (netip.AddrPort, bool) {
+	addr, err := netip.ParseAddr(m.HTTPHost)
+	if m.Transport != TransportHTTP || err != nil {
+		return netip.AddrPort{}, false
+	}
+	return netip.AddrPortFrom(addr, uint16(m.HTTPPort)), true
 }
 
 // Agent bounds an agent task.

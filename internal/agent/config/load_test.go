@@ -146,7 +146,6 @@ func TestRefusedValues(t *testing.T) {
 		code       fault.Code // "" is the code of the whole configuration
 		text       string
 	}{
-		{"http transport comes later", "mcp: {transport: http}", "mcp.transport", fault.FeatureUnavailable, "config.later"},
 		{"network local comes later", "sandbox: {network: {access: local, local_endpoints: [80]}}", "sandbox.network.access", fault.FeatureUnavailable, "config.later"},
 		{"network restricted comes later", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: a.example, ports: [1]}]}}", "sandbox.network.access", fault.FeatureUnavailable, "config.later"},
 		{"environment comes later", "sandbox: {environment: {A: b}}", "sandbox.environment", fault.FeatureUnavailable, "config.later.environment"},

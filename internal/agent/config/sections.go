@@ -71,10 +71,7 @@ func (s *sections) read(r *yamltree.Reader) {
 func (s *sections) mcp(m *yamltree.Section) {
 	defer m.Done()
 	c := &s.c.MCP
-	transport := m.Key("transport")
-	if c.Transport = transport.Enum(TransportStdio, TransportStdio, TransportHTTP); c.Transport == TransportHTTP {
-		later(transport, TransportStdio)
-	}
+	c.Transport = m.Key("transport").Enum(TransportStdio, TransportStdio, TransportHTTP)
 	http := m.Key("http").Section()
 	c.HTTPHost = http.Key("host").Enum("127.0.0.1", "127.0.0.1", "::1") // A-MCP-05
 	c.HTTPPort = int(http.Key("port").Int(8080, 1, 65535))

@@ -14,7 +14,7 @@ import (
 //
 // proves A-ERR-01, A-CFG-04
 func TestRemediesAtRunTimeThatChangeTheConfigurationNameTheRestart(t *testing.T) {
-	atStart := regexp.MustCompile(`^remedy\.(configuration|preflight|recovery|state|process|resource\.memory_unenforceable)`)
+	atStart := regexp.MustCompile(`^remedy\.(configuration|preflight|recovery|state|process|resource\.memory_unenforceable|server\.address_unusable)`)
 	names := regexp.MustCompile(`\b(agent|ollama|sandbox|limits|logging|mcp|planner)\.[a-z_]+|\bapply\b|適用`)
 	for lang, restart := range map[string]string{"en": "restart", "ja": "再起動"} {
 		c := CompiledIn(lang)

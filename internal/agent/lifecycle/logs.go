@@ -21,6 +21,7 @@ import (
 const (
 	applicationLog = "application.log"
 	llmLog         = "llm.jsonl"
+	httpLog        = "http.jsonl" // with the HTTP transport only
 )
 
 // logs are the open log files. The log directory may be shared with other servers.
@@ -28,6 +29,7 @@ type logs struct {
 	dir   *os.File
 	app   *rolling.Writer
 	llm   *rolling.Writer
+	http  *rolling.Writer // nil until openHTTP
 	audit *audit.Writer
 	// Logger writes to stderr and application.log, file to the latter alone: for what stderr is told in plain words.
 	*slog.Logger
@@ -62,13 +64,21 @@ func openLogs(fsys fileop.FS, c config.Logging, stderr io.Writer) (_ *logs, err 
 	return l, nil
 }
 
+// openHTTP opens the request log.
+func (l *logs) openHTTP(fsys fileop.FS, c config.Logging) (err error) {
+	if l.http, err = rolling.Open(fsys, l.dir, httpLog, c.MaxFileBytes, c.RetainedFiles); err != nil {
+		return fault.New(fault.StateUnusable, fault.Variant("reason"), fault.Target(c.Directory), fault.Arg("reason", err), fault.Cause(err))
+	}
+	return nil
+}
+
 // Close flushes and closes what is open.
 func (l *logs) Close() error {
 	var errs []error
 	if l.audit != nil {
 		errs = append(errs, l.audit.Close())
 	}
-	for _, w := range []*rolling.Writer{l.llm, l.app} {
+	for _, w := range []*rolling.Writer{l.http, l.llm, l.app} {
 		if w != nil {
 			errs = append(errs, w.Close())
 		}

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 
 	"sekisho/internal/agent/config"
@@ -87,7 +86,7 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 		return err
 	}
 	defer a.close()
-	return s.talk(ctx, a, wire)
+	return s.talk(ctx, a, logs, wire)
 }
 
 // compare resolves the configuration and requires it to be exactly the applied one (A-CFG-05).
@@ -115,36 +114,39 @@ func (s *session) startable(err error) error {
 	return err
 }
 
-// talk serves the one client over stdio and returns after the graceful stop, which has happened whatever the error is.
-func (s *session) talk(ctx context.Context, a *assembly, wire func() (*os.File, error)) error {
+// transport is the way in and out of the server.
+type transport struct {
+	// serve announces readiness (A-MCP-10), then serves until ctx ends or nobody is left to serve.
+	serve func(ctx context.Context) error
+	ended string          // what it means when serve returns by itself
+	gone  <-chan struct{} // closed when the client's process is gone; nil: nobody tells
+	close func()          // after serve has returned, or instead of it
+}
+
+// talk serves and returns after the graceful stop, which has happened whatever the error is.
+func (s *session) talk(ctx context.Context, a *assembly, logs *logs, wire func() (*os.File, error)) error {
 	stopContext := context.WithoutCancel(ctx)
-	out, err := wire()
-	if err != nil {
-		return errors.Join(fault.New(fault.StateUnusable, fault.Variant("reason"), fault.Target("stdout"), fault.Arg("reason", err), fault.Cause(err)), a.stop(stopContext))
-	}
-	defer out.Close()
-	parentGone, stopWatch, err := watchParent()
+	t, err := s.open(a, logs, wire)
 	if err != nil {
 		return errors.Join(err, a.stop(stopContext))
 	}
-	defer stopWatch()
-
+	defer t.close()
 	transport, closeTransport := context.WithCancel(stopContext)
 	defer closeTransport()
 	served := make(chan error, 1)
-	go func() { served <- s.transport(transport, a, s.Stdin, out) }()
+	go func() { served <- t.serve(transport) }()
 
 	var reason string
 	var cause error
 	select {
 	case <-ctx.Done():
 		reason = "signal"
-	case <-parentGone:
+	case <-t.gone:
 		reason = "parent process ended"
 	case cause = <-a.runtime.Fatal():
 		reason = "fatal"
 	case cause = <-served:
-		reason = "client gone"
+		reason = t.ended
 		served <- nil // taken again below
 	}
 	a.log.Info("stopping", "reason", reason)
@@ -153,19 +155,37 @@ func (s *session) talk(ctx context.Context, a *assembly, wire func() (*os.File, 
 	return errors.Join(cause, <-served)
 }
 
-// transport serves until the client is gone or ctx ends. Readiness is announced only once the transport has started
-// (A-MCP-10); from then on a client that cannot be written to is a client that is gone, and no failure of this program.
-func (s *session) transport(ctx context.Context, a *assembly, in io.Reader, out io.Writer) error {
-	started := false
-	err := a.server.ServeStdio(ctx, in, out, mcpserver.NewOwner(), func() {
-		started = true
-		a.log.Info("ready", "transport", "stdio")
-	})
-	if err != nil && started {
-		a.log.Warn("the client's end failed", "error", err)
-		return nil
+func (s *session) open(a *assembly, logs *logs, wire func() (*os.File, error)) (*transport, error) {
+	if addr, ok := s.loaded.Config.MCP.HTTPAddr(); ok {
+		return s.openHTTP(addr, a, logs)
 	}
-	return err
+	return s.openStdio(a, wire)
+}
+
+// openStdio takes the standard streams. From readiness on a client that cannot be written to is a client that is gone, and no
+// failure of this program.
+func (s *session) openStdio(a *assembly, wire func() (*os.File, error)) (*transport, error) {
+	out, err := wire()
+	if err != nil {
+		return nil, fault.New(fault.StateUnusable, fault.Variant("reason"), fault.Target("stdout"), fault.Arg("reason", err), fault.Cause(err))
+	}
+	parentGone, stopWatch, err := watchParent()
+	if err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	serve := func(ctx context.Context) error {
+		started := false
+		err := a.server.ServeStdio(ctx, s.Stdin, out, mcpserver.NewOwner(), func() {
+			started = true
+			a.log.Info("ready", "transport", config.TransportStdio)
+		})
+		if err != nil && started {
+			a.log.Warn("the client's end failed", "error", err)
+			return nil
+		}
+		return err
+	}
+	return &transport{serve: serve, ended: "client gone", gone: parentGone, close: func() { stopWatch(); out.Close() }}, nil
 }
 
 // watchParent returns a channel that is closed when the client's process ends (A-MCP-04). Where the system cannot tell, the

@@ -201,16 +201,7 @@ func (c *lineConn) noteCancelled(params json.RawMessage) {
 // refuse logs a bad frame by size and reason and answers it. The id is null where it is not certain.
 func (c *lineConn) refuse(e *frameError, size int) {
 	c.log.Warn("refused a frame", "bytes", size, "reason", e.reason)
-	wire := struct {
-		JSONRPC string        `json:"jsonrpc"`
-		ID      any           `json:"id"`
-		Error   jsonrpc.Error `json:"error"`
-	}{"2.0", e.id.Raw(), jsonrpc.Error{Code: e.code, Message: e.reason}}
-	data, err := json.Marshal(wire)
-	if err != nil {
-		c.log.Error("encoding a refusal", "error", err)
-		return
-	}
+	data := e.encode()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, err := c.out.Write(append(data, '\n')); err != nil {
@@ -247,11 +238,7 @@ func (c *lineConn) Write(_ context.Context, msg jsonrpc.Message) error {
 
 // withCode gives a plain Go error, which the SDK would send with code 0, the internal-error code and no inner text.
 func withCode(resp *jsonrpc.Response) *jsonrpc.Response {
-	if resp.Error == nil {
-		return resp
-	}
-	var wire *jsonrpc.Error
-	if errors.As(resp.Error, &wire) && wire.Code != 0 {
+	if resp.Error == nil || coded(resp.Error) {
 		return resp
 	}
 	fixed := *resp

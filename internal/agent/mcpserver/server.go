@@ -12,11 +12,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"slices"
+	"net/http"
 	"sync"
 
 	"github.com/google/uuid"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sekisho/internal/agent"
@@ -46,12 +45,7 @@ type Server struct {
 	log     *slog.Logger
 	images  ImageLimits
 	mcp     *mcp.Server
-}
-
-// methods is the whole surface; the SDK alone would also answer prompts, resources, logging and an event stream.
-var methods = []string{
-	"initialize", "notifications/initialized", "notifications/cancelled", "ping",
-	"server/discover", "tools/list", "tools/call",
+	http    http.Handler // of the SDK
 }
 
 // New returns a server that is not yet connected to anything.
@@ -75,28 +69,20 @@ func New(d Deps) *Server {
 		InputSchema: json.RawMessage(statusSchema),
 	}, s.agentStatus)
 	s.mcp.AddReceivingMiddleware(allowOnly(methods))
+	s.http = newHTTPHandler(s)
 	return s
 }
 
-func allowOnly(allowed []string) mcp.Middleware {
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if !slices.Contains(allowed, method) {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
-			}
-			return next(ctx, method, req)
-		}
-	}
-}
-
-// connection ties the requests of one client to the tasks they started, so that notifications/cancelled cancels the task of
-// its agent_run also after that request was answered (A-RUN-04).
+// connection ties the requests of one stdio client to the tasks they started, so that notifications/cancelled cancels the
+// task of its agent_run also after that request was answered (A-RUN-04). A request over HTTP has one of its own, without
+// owner: its task belongs to no connection.
 type connection struct {
 	owner string
 
 	mu        sync.Mutex
 	tasks     map[string]string // request id → task id
 	cancelled map[string]bool   // request ids cancelled before their task existed
+	tool      string            // which tool a request over HTTP called
 }
 
 type connectionKey struct{}
@@ -193,6 +179,9 @@ const maxRemembered = 4096
 
 // started records the task of a request and reports whether the request was cancelled meanwhile.
 func (c *connection) started(id, task string) bool {
+	if c.owner == "" {
+		return false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cancelled[id] {
