@@ -9,7 +9,7 @@ const words = ["a", "über ", "語", "🙂", "x\n", "word ", "‮", "longer piec
 export const summary = (id: string, title = id): ThreadSummary => ({ id, shownTitle: title, shownCwd: "/w", status: { type: "idle" }, createdAt: 1, updatedAt: 2 });
 export const head = (id: string, turn = ""): ThreadHead => ({ thread: summary(id), mode: "joined", older: false, turn });
 export const emptySnapshot = (): Snapshot => ({
-  version: 1, instance: "i", relay: "test", profiles: [], threads: [], moreThreads: false, open: [], cards: [], drafts: [], models: [], outcomes: [], notices: [],
+  version: 1, instance: "i", relay: "test", codex: "0.0.0", profiles: [], threads: [], moreThreads: false, open: [], cards: [], drafts: [], models: [], outcomes: [], notices: [],
   connection: { state: "connected", generation: 1, profile: "p", transport: "local", host: "local", preview: false },
 });
 
