@@ -19,7 +19,6 @@ var later = map[string]string{
 	"A-MCP-12": "no Tasks extension, so no persisted MCP task",
 	"A-POL-10": "hard links in writable roots are not examined",
 	"A-POL-11": "a script as approved entry is refused",
-	"A-POL-12": "network restricted is refused as not yet available",
 	"A-POL-13": "no protected paths; allow_tool_config_writes true is refused",
 	"A-POL-14": "only the root's identity is checked, not its filesystem type",
 	"A-SBX-08": "TEMP and HOME are private to the task and uncapped; other sizes than the shipped ones are refused",

@@ -91,10 +91,10 @@ type Info struct {
 func (i Info) has(v string) bool { return slices.Contains(i.Variants, v) }
 
 var agentCatalogue = map[Code]Info{
-	ConfigurationInvalid: {Category: Validation, Variants: []string{"path", "policy_profile", "policy_filesystem", "policy_nested", "policy_link", "policy_readonly_mount", "policy_access", "policy_protected", "policy_system_path", "policy_alias", "policy_alias_twice", "policy_network_access", "policy_network_mismatch", "policy_network_empty", "policy_host", "policy_port", "policy_resource", "policy_resource_profile"}},
+	ConfigurationInvalid: {Category: Validation, Variants: []string{"path", "policy_profile", "policy_filesystem", "policy_nested", "policy_link", "policy_readonly_mount", "policy_access", "policy_protected", "policy_system_path", "policy_alias", "policy_alias_twice", "policy_network_access", "policy_network_mismatch", "policy_network_empty", "policy_network_many", "policy_network_model", "policy_network_own", "policy_network_relay", "policy_host", "policy_host_localhost", "policy_host_address", "policy_port", "policy_resource", "policy_resource_profile"}},
 	ConfigurationChanged: {Category: Validation},
 	ConfigurationAbsent:  {Category: Validation, Variants: []string{"corrupt", "unconfirmed", "declined"}},
-	FeatureUnavailable:   {Category: Validation, Variants: []string{"network", "script", "environment"}},
+	FeatureUnavailable:   {Category: Validation, Variants: []string{"script", "environment"}},
 
 	SandboxResolutionUnconfirmed: {Category: PolicyDeny, Variants: []string{"missing", "cycle", "not_directory", "not_file", "not_executable"}},
 	SandboxResolutionChanged:     {Category: PolicyDeny},

@@ -98,26 +98,6 @@ type Entry struct {
 	RuntimeRoot string `json:"runtime_root,omitempty"`
 }
 
-// Network access modes (A-POL-06).
-const (
-	NetworkNone       = "none"
-	NetworkLocal      = "local"
-	NetworkRestricted = "restricted"
-)
-
-// NetworkPolicy is the network part of a policy.
-type NetworkPolicy struct {
-	Access     string     `json:"access"`
-	Local      []int      `json:"local_endpoints,omitempty"`
-	Restricted []Endpoint `json:"restricted_endpoints,omitempty"`
-}
-
-// Endpoint is one restricted host with its TCP ports.
-type Endpoint struct {
-	Host  string `json:"host"`
-	Ports []int  `json:"ports"`
-}
-
 // ResourcePolicy bounds the process tree of a task (A-POL-07): MiB, processes (not threads), seconds.
 type ResourcePolicy struct {
 	Profile        string `json:"profile"`
@@ -172,6 +152,9 @@ type TaskBinding struct {
 	Home string `json:"home"`
 	// Guards are what a survey of the writable roots found, outermost first; each path once.
 	Guards []Guard `json:"guards,omitempty"`
+	// Network is the snapshot of a policy whose network access is not none; Forward serves it.
+	Network NetworkSnapshot `json:"network,omitzero"`
+	Forward Forwarder       `json:"-"`
 }
 
 // GuardReason tells why an object of a writable root is guarded.

@@ -146,8 +146,18 @@ func TestRefusedValues(t *testing.T) {
 		code       fault.Code // "" is the code of the whole configuration
 		text       string
 	}{
-		{"network local comes later", "sandbox: {network: {access: local, local_endpoints: [80]}}", "sandbox.network.access", fault.FeatureUnavailable, "config.later"},
-		{"network restricted comes later", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: a.example, ports: [1]}]}}", "sandbox.network.access", fault.FeatureUnavailable, "config.later"},
+		{"an empty list", "sandbox: {network: {access: local, local_endpoints: []}}", "sandbox.network.access", "", "config.network.empty"},
+		{"no list", "sandbox: {network: {access: restricted}}", "sandbox.network.access", "", "config.network.empty"},
+		{"the other list", "sandbox: {network: {access: local, local_endpoints: [80], restricted_endpoints: [{host: a.example, ports: [1]}]}}", "sandbox.network.restricted_endpoints", "", "config.network.mode_mismatch"},
+		{"a port of UDP", "sandbox: {network: {access: local, local_endpoints: [53/udp]}}", "sandbox.network.local_endpoints[0]", "", "config.network.udp"},
+		{"a host of UDP", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: 'udp://a.example', ports: [53]}]}}", "sandbox.network.restricted_endpoints[0].host", "", "config.network.udp"},
+		{"the protocol UDP", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: a.example, ports: [53], protocol: UDP}]}}", "sandbox.network.restricted_endpoints[0].protocol", "", "config.network.udp"},
+		{"ports of UDP", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: a.example, udp_ports: [53]}]}}", "sandbox.network.restricted_endpoints[0].udp_ports", "", "config.network.udp"},
+		{"a host without ports", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: a.example, ports: []}]}}", "sandbox.network.restricted_endpoints[0].ports", "", "config.network.no_ports"},
+		{"a host in an odd form", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: a.example, ports: [1]}, {host: '0x7f.1', ports: [1]}]}}", "sandbox.network.restricted_endpoints[1].host", "", "error.configuration.invalid.policy_host"},
+		{"a host with NUL", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: \"evil\\0.good.example\", ports: [1]}]}}", "sandbox.network.restricted_endpoints[0].host", "", "yaml.nul"},
+		{"a host with a zone", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: 'fe80::1%eth0', ports: [1]}]}}", "sandbox.network.restricted_endpoints[0].host", "", "error.configuration.invalid.policy_host"},
+		{"localhost", "sandbox: {network: {access: restricted, restricted_endpoints: [{host: LocalHost., ports: [1]}]}}", "sandbox.network.restricted_endpoints[0].host", "", "error.configuration.invalid.policy_host_localhost"},
 		{"environment comes later", "sandbox: {environment: {A: b}}", "sandbox.environment", fault.FeatureUnavailable, "config.later.environment"},
 		{"an entry's environment comes later", "sandbox: {execution: {entries: [{alias: a, path: /a, environment: {A: b}}]}}", "sandbox.execution.entries[0].environment", fault.FeatureUnavailable, "config.later.environment"},
 		{"another temp_mb comes later", "sandbox: {temp_mb: 1}", "sandbox.temp_mb", fault.FeatureUnavailable, "config.later"},

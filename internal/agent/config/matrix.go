@@ -113,13 +113,25 @@ func (v *view) entryRow(mark string, e EntryResolution) []string {
 	return []string{mark, e.Alias, class, e.SHA256, path}
 }
 
+// network prints the mode and every endpoint, then those that only the applied configuration has.
 func (v *view) network() {
-	n := v.l.Config.Sandbox.Network
-	var was string
+	n, was := v.now.Snapshot.Network, sandbox.NetworkPolicy{}
 	if v.applied != nil {
-		was = v.applied.Network.Access
+		was = v.applied.Network
 	}
-	v.section("show.network", nil, [][]string{{v.value(was, n.Access), "access", n.Access, v.text("show.network." + n.Access)}})
+	rows := [][]string{{v.value(was.Access, n.Access), "access", n.Access, v.text("show.network." + n.Access)}}
+	old := networkFacts(was)[1:]
+	for _, f := range networkFacts(n)[1:] {
+		i := slices.IndexFunc(old, func(o fact) bool { return o.id == f.id })
+		rows = append(rows, []string{v.mark(i >= 0, i >= 0 && old[i].value == f.value), strings.TrimPrefix(f.key, "sandbox.network."), visible.Escape(f.value), "TCP"})
+		if i >= 0 {
+			old = slices.Delete(old, i, i+1)
+		}
+	}
+	for _, f := range old {
+		rows = append(rows, []string{v.text("show.applied.removed"), strings.TrimPrefix(f.key, "sandbox.network."), visible.Escape(f.value), "TCP"})
+	}
+	v.section("show.network", nil, rows)
 }
 
 // value is the applied column of a single value.
@@ -154,7 +166,7 @@ func (v *view) resources() {
 
 func (v *view) baseline() {
 	var rows [][]string
-	for _, g := range policy.Baseline(v.l.Config.Sandbox.Profile) {
+	for _, g := range policy.Baseline(v.l.Config.Sandbox.Profile, v.l.Config.Sandbox.Network.Access) {
 		rows = append(rows, []string{v.phrase(g.Name), visible.Escape(g.Identifier), visible.Escape(g.Origin), v.phrase(g.Condition)})
 	}
 	v.section("show.baseline", []string{"show.column.name", "show.column.identifier", "show.column.origin", "show.column.condition"}, rows)

@@ -62,10 +62,14 @@ func Resolve(l *Loaded) (*Resolved, Problems) {
 		}
 	}
 	out.osRuntime = r.osRuntime()
+	var err error
 	declared := s.declared(out.osRuntime)
 	declared.Resources = policy.Resources(c.Resources)
 	declared.Protected = r.protected()
 	declared.ToolConfigWrites = c.AllowToolConfigWrites
+	if declared.Machine, err = l.Machine(); err != nil {
+		r.failErr("sandbox.network.access", "", err)
+	}
 	compiled, err := policy.Compile(declared)
 	r.compileProblems(err)
 	out.Policy = compiled

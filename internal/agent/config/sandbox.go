@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"sekisho/internal/fault"
-	"sekisho/internal/sandbox"
 	"sekisho/internal/yamltree"
 )
 
@@ -138,57 +137,6 @@ func onlyShipped(v yamltree.Value, shipped int) int {
 		later(v, strconv.Itoa(shipped))
 	}
 	return n
-}
-
-func (s *sections) network(m *yamltree.Section) {
-	defer m.Done()
-	access := m.Key("access")
-	n := &s.c.Sandbox.Network
-	n.Access = access.Enum(sandbox.NetworkNone, sandbox.NetworkNone, sandbox.NetworkLocal, sandbox.NetworkRestricted)
-	if n.Access != sandbox.NetworkNone {
-		later(access, sandbox.NetworkNone)
-	}
-	local, restricted := m.Key("local_endpoints"), m.Key("restricted_endpoints")
-	n.Local = ports(local)
-	for _, item := range restricted.List() {
-		if !shaped(item, "config.accepts.endpoint_item") {
-			continue
-		}
-		e := item.Section()
-		host, list := e.Key("host"), e.Key("ports")
-		e.Done()
-		host.Required()
-		list.Required()
-		n.Restricted = append(n.Restricted, sandbox.Endpoint{Host: host.Text(""), Ports: ports(list)})
-	}
-	s.networkMode(access, local, restricted)
-}
-
-// networkMode refuses endpoints of a mode that is not chosen, and a chosen mode without endpoints (A-POL-06).
-func (s *sections) networkMode(access, local, restricted yamltree.Value) {
-	n := s.c.Sandbox.Network
-	for _, list := range []struct {
-		v    yamltree.Value
-		mode string
-		n    int
-	}{{local, sandbox.NetworkLocal, len(n.Local)}, {restricted, sandbox.NetworkRestricted, len(n.Restricted)}} {
-		switch {
-		case list.n > 0 && n.Access != list.mode:
-			list.v.Fail(yamltree.T("config.network.mode_mismatch", "access", n.Access, "mode", list.mode), yamltree.Text{})
-		case list.n == 0 && n.Access == list.mode:
-			access.Fail(yamltree.T("config.network.empty", "access", n.Access, "key", list.v.Path()), yamltree.Text{})
-		}
-	}
-}
-
-func ports(v yamltree.Value) []int {
-	var out []int
-	for _, p := range v.List() {
-		if n := int(p.Int(0, 1, 65535)); n > 0 {
-			out = append(out, n)
-		}
-	}
-	return out
 }
 
 func (s *sections) resources(m *yamltree.Section) {

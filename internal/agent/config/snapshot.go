@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/policy"
 	"sekisho/internal/strictjson"
 )
 
@@ -126,11 +127,38 @@ func (s Snapshot) limitsWellFormed() error {
 	if r.MemoryMB < 1 || r.ProcessLimit < 1 || r.TimeoutSeconds < 1 || r.Cgroup == "" {
 		return errors.New("a resource limit is missing")
 	}
-	switch s.Network.Access {
+	return networkWellFormed(s.Network)
+}
+
+// networkWellFormed accepts the canonical form only.
+func networkWellFormed(n sandbox.NetworkPolicy) error {
+	switch n.Access {
 	case sandbox.NetworkNone, sandbox.NetworkLocal, sandbox.NetworkRestricted:
-		return nil
+	default:
+		return fmt.Errorf("unknown network access %q", n.Access)
 	}
-	return fmt.Errorf("unknown network access %q", s.Network.Access)
+	if (n.Access == sandbox.NetworkLocal) != (len(n.Local) > 0) || (n.Access == sandbox.NetworkRestricted) != (len(n.Restricted) > 0) {
+		return fmt.Errorf("network access %q does not fit its endpoints", n.Access)
+	}
+	if !portsWellFormed(n.Local) {
+		return fmt.Errorf("local ports %v", n.Local)
+	}
+	for _, e := range n.Restricted {
+		host, err := policy.CanonicalHost(e.Host)
+		if variant, _ := policy.HostProblem(e.Host); err != nil || variant != "" || host != e.Host || len(e.Ports) == 0 || !portsWellFormed(e.Ports) {
+			return fmt.Errorf("endpoint %q %v", e.Host, e.Ports)
+		}
+	}
+	return nil
+}
+
+func portsWellFormed(ports []int) bool {
+	for i, p := range ports {
+		if p < 1 || p > 65535 || i > 0 && ports[i-1] >= p {
+			return false
+		}
+	}
+	return true
 }
 
 func (r Resolution) wellFormed() error {

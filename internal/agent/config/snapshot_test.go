@@ -105,7 +105,7 @@ func FuzzDecodeSnapshot(f *testing.F) {
 // proves A-POL-08
 func TestBaselinePhrasesAreTranslated(t *testing.T) {
 	for _, profile := range []string{ProfileReadonly, ProfileDevelopment} {
-		for _, g := range policy.Baseline(profile) {
+		for _, g := range policy.Baseline(profile, sandbox.NetworkLocal) {
 			for _, phrase := range []string{g.Name, g.Condition} {
 				key := phraseKey(phrase)
 				if got := CompiledIn("en").Text(key, nil); got != phrase {

@@ -58,6 +58,15 @@ func granted(p *sandbox.EffectivePolicy) ([]audit.Capability, []audit.Grant) {
 	for _, b := range p.Baseline {
 		caps = append(caps, audit.Capability{Name: b.Name, Identifier: b.Identifier, Origin: b.Origin, Condition: b.Condition})
 	}
+	for _, port := range p.Network.Local {
+		caps = append(caps, audit.Capability{Name: "network local", Identifier: fmt.Sprintf("127.0.0.1:%d [::1]:%d", port, port), Origin: "sandbox.network.local_endpoints"})
+	}
+	for _, e := range p.Network.Restricted {
+		for _, port := range e.Ports {
+			caps = append(caps, audit.Capability{Name: "network restricted", Identifier: sandbox.HostPort(e.Host, port), Origin: "sandbox.network.restricted_endpoints",
+				Condition: "the addresses that network.rule.apply names"})
+		}
+	}
 	var grants []audit.Grant
 	for _, r := range p.Roots {
 		g := audit.Grant{Path: r.Path, DeclaredAs: p.DeclaredAs(r.Path), Rights: r.Rights.String()}

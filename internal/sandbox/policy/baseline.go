@@ -1,10 +1,14 @@
 package policy
 
-import "sekisho/internal/sandbox"
+import (
+	"fmt"
+
+	"sekisho/internal/sandbox"
+)
 
 // Baseline lists what every Linux sandbox can reach besides its roots (A-SBX-07, A-POL-08). A grant enters this list only
 // under the four conditions of A-SBX-07, and the backend makes nothing visible that is not in it.
-func Baseline(profile string) []sandbox.BaselineGrant {
+func Baseline(profile, access string) []sandbox.BaselineGrant {
 	grants := []sandbox.BaselineGrant{
 		grant("device null, zero, full", "/dev/null /dev/zero /dev/full", "devices that hold nothing"),
 		grant("device random, urandom", "/dev/random /dev/urandom", "the kernel's random numbers"),
@@ -22,6 +26,11 @@ func Baseline(profile string) []sandbox.BaselineGrant {
 	temp := "private directory of the task, removed at its end, not executable"
 	if profile == ProfileDevelopment {
 		temp = "private directory of the task, removed at its end, executable"
+	}
+	if access != sandbox.NetworkNone {
+		grants = append(grants,
+			grant("stream sockets", "AF_INET AF_INET6, TCP", "connections to the listed endpoints only"),
+			grant("own servers", fmt.Sprintf("TCP ports %d-%d", sandbox.OwnPortFirst, sandbox.OwnPortLast), "reached from inside the same sandbox only"))
 	}
 	return append(grants,
 		grant("temporary directory", "/tmp", temp),

@@ -60,7 +60,7 @@ func Compile(d SandboxPolicy) (sandbox.EffectivePolicy, error) {
 		Entries:   entries,
 		Network:   network,
 		Resources: resources,
-		Baseline:  Baseline(d.Profile),
+		Baseline:  Baseline(d.Profile, network.Access),
 
 		ToolConfigWrites: d.ToolConfigWrites,
 	}, nil

@@ -1,42 +1,57 @@
 package policy
 
 import (
-	"errors"
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 )
 
-// network checks the shape of A-POL-06 and returns it in canonical form. Of the three modes only none is available yet.
+// maxPairs bounds the pairs of host and port that can be declared (ports, in mode local).
+const maxPairs = 64
+
+// network checks A-POL-06 and returns the declaration in canonical form: ports sorted, each port and host once.
 func (c *compiler) network() sandbox.NetworkPolicy {
 	in := c.in.Network
 	out := sandbox.NetworkPolicy{Access: in.Access}
 	for i, port := range in.Local {
-		c.port(InLocal, i, "", port)
-	}
-	for i, e := range in.Restricted {
-		host, err := CanonicalHost(e.Host)
-		if err != nil {
-			c.invalid(InRestricted, i, "host", "policy_host", fault.Arg("value", strconv.QuoteToASCII(e.Host)), fault.Cause(err))
+		if c.port(InLocal, i, "", port) {
+			c.ours(InLocal, i, "", netip.AddrPortFrom(loopback4, uint16(port)).String(), "localhost", port)
 		}
+	}
+	pairs := len(unique(in.Local))
+	hosts := map[string]int{} // index in out.Restricted
+	for i, e := range in.Restricted {
+		host, ok := c.host(i, e.Host)
 		if len(e.Ports) == 0 {
 			c.invalid(InRestricted, i, "ports", "policy_network_empty", fault.Arg("access", in.Access))
 		}
 		for _, port := range e.Ports {
-			c.port(InRestricted, i, "ports", port)
+			if c.port(InRestricted, i, "ports", port) && ok {
+				c.ours(InRestricted, i, "ports", sandbox.HostPort(host, port), host, port)
+			}
 		}
-		out.Restricted = append(out.Restricted, sandbox.Endpoint{Host: host, Ports: unique(e.Ports)})
+		at, twice := hosts[host]
+		if !twice {
+			at = len(out.Restricted)
+			hosts[host] = at
+			out.Restricted = append(out.Restricted, sandbox.Endpoint{Host: host})
+		}
+		ports := unique(slices.Concat(out.Restricted[at].Ports, e.Ports))
+		pairs += len(ports) - len(out.Restricted[at].Ports)
+		out.Restricted[at].Ports = ports
+	}
+	if pairs > maxPairs {
+		c.invalid(InAccess, -1, "", "policy_network_many", fault.Arg("count", pairs), fault.Arg("limit", maxPairs))
 	}
 	out.Local = unique(in.Local)
 	c.mode(in)
 	return out
 }
 
-// mode refuses endpoints of a mode that is not chosen and a mode without endpoints, then what comes later.
+// mode refuses endpoints of a mode that is not chosen and a mode without endpoints.
 func (c *compiler) mode(in sandbox.NetworkPolicy) {
 	known := []string{sandbox.NetworkNone, sandbox.NetworkLocal, sandbox.NetworkRestricted}
 	if !slices.Contains(known, in.Access) {
@@ -55,80 +70,52 @@ func (c *compiler) mode(in sandbox.NetworkPolicy) {
 			c.invalid(l.section, -1, "", "policy_network_empty", fault.Arg("access", in.Access))
 		}
 	}
-	if in.Access != sandbox.NetworkNone {
-		c.problem(InAccess, -1, "", fault.FeatureUnavailable, "network", fault.Arg("access", in.Access))
-	}
 }
 
-func (c *compiler) port(s Section, i int, field string, port int) {
-	if port < 1 || port > 65535 {
-		c.invalid(s, i, field, "policy_port", fault.Arg("value", port))
+func (c *compiler) port(s Section, i int, field string, port int) bool {
+	if port >= 1 && port <= 65535 {
+		return true
+	}
+	c.invalid(s, i, field, "policy_port", fault.Arg("value", port))
+	return false
+}
+
+// host returns the canonical host of a restricted endpoint.
+func (c *compiler) host(i int, text string) (string, bool) {
+	variant, err := HostProblem(text)
+	if variant != "" {
+		c.invalid(InRestricted, i, "host", variant, fault.Arg("value", strconv.QuoteToASCII(text)), fault.Cause(err))
+		return text, false
+	}
+	host, err := CanonicalHost(text)
+	return host, err == nil
+}
+
+// HostProblem returns the variant of configuration.invalid that says why text is no host of an endpoint, or "".
+func HostProblem(text string) (variant string, cause error) {
+	host, err := CanonicalHost(text)
+	if err != nil {
+		return "policy_host", err
+	}
+	if isLocalhost(host) {
+		return "policy_host_localhost", nil // what it resolves to never gets a rule (A-POL-12)
+	}
+	if a, err := netip.ParseAddr(host); err == nil && (a.IsUnspecified() || a.IsMulticast() || a == broadcast) {
+		return "policy_host_address", nil
+	}
+	return "", nil
+}
+
+// ours refuses an endpoint that is a server which no payload may reach.
+func (c *compiler) ours(s Section, i int, field, shown, host string, port int) {
+	for _, server := range c.in.Machine.Servers {
+		if c.in.Machine.declares(server, host, port) {
+			c.invalid(s, i, field, "policy_network_"+server.Kind, fault.Arg("endpoint", shown))
+			return
+		}
 	}
 }
 
 func unique(ports []int) []int {
 	return slices.Compact(slices.Sorted(slices.Values(ports)))
-}
-
-// Reasons why a text is no canonical host.
-var (
-	errHostEmpty   = errors.New("is empty or too long")
-	errHostLetters = errors.New("has a character that no host name has")
-	errHostLabel   = errors.New("has a label that is empty, too long, or begins or ends with a hyphen")
-	errHostNumeric = errors.New("looks like a number or an address in an unusual form")
-	errHostZone    = errors.New("has a zone")
-)
-
-// CanonicalHost returns the one form of a host (A-POL-06): an address as netip prints it (an IPv4-mapped one as IPv4), or a
-// name in lower case without a trailing dot. What a resolver would read in some other way is refused: non-ASCII names
-// (the xn-- form is meant), odd numeric forms such as 0x7f.1, 127.1, 017.0.0.1 or 2130706433, NUL, white space, scheme,
-// port, wildcard.
-func CanonicalHost(host string) (string, error) {
-	literal := host
-	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
-		literal = host[1 : len(host)-1]
-		if !strings.Contains(literal, ":") {
-			return "", errHostLetters
-		}
-	}
-	if a, err := netip.ParseAddr(literal); err == nil {
-		if a.Zone() != "" {
-			return "", errHostZone
-		}
-		return a.Unmap().String(), nil
-	}
-	name := strings.ToLower(strings.TrimSuffix(host, "."))
-	if name == "" || len(name) > 253 {
-		return "", errHostEmpty
-	}
-	if a, err := netip.ParseAddr(name); err == nil && a.Is4() {
-		return a.String(), nil // an address with a trailing dot
-	}
-	labels := strings.Split(name, ".")
-	for _, l := range labels {
-		if strings.ContainsFunc(l, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }) {
-			return "", errHostLetters
-		}
-		if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' {
-			return "", errHostLabel
-		}
-	}
-	if numeric(labels[len(labels)-1]) {
-		return "", errHostNumeric
-	}
-	return name, nil
-}
-
-// numeric tells whether a resolver takes a last label for a number (WHATWG URL, "ends in a number"): decimal, octal or
-// hexadecimal.
-func numeric(label string) bool {
-	if digits(label, "0123456789") {
-		return true
-	}
-	rest, ok := strings.CutPrefix(label, "0x")
-	return ok && digits(rest, "0123456789abcdef")
-}
-
-func digits(s, set string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(set, r) })
 }

@@ -34,6 +34,8 @@ type SandboxPolicy struct {
 	Protected   []Protected
 	// ToolConfigWrites lifts A-POL-13.
 	ToolConfigWrites bool
+	// Machine names the servers that no endpoint may be.
+	Machine Machine
 }
 
 // Directory is one declared directory: as declared and as resolved.

@@ -1,0 +1,117 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"sekisho/internal/fault"
+	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/policy"
+	"sekisho/internal/strictjson"
+)
+
+// Machine tells which servers no payload may reach (A-POL-06), as they are now: the model server, this server's own HTTP
+// port, and the page of every relaycodex of this user. Nothing is asked when the policy has no network. Errors are
+// state.unusable: a relaycodex whose port cannot be read may be anywhere.
+func (l *Loaded) Machine() (policy.Machine, error) {
+	c := l.Config
+	if c.Sandbox.Network.Access == sandbox.NetworkNone {
+		return policy.Machine{}, nil
+	}
+	var m policy.Machine
+	if u, err := url.Parse(c.Ollama.Endpoint); err == nil && u.Hostname() != "" {
+		m.Servers = append(m.Servers, policy.Server{Kind: policy.ServerModel, Host: u.Hostname(), Port: portOf(u)})
+	}
+	if c.MCP.Transport == TransportHTTP {
+		m.Servers = append(m.Servers, policy.Server{Kind: policy.ServerOwn, Host: c.MCP.HTTPHost, Port: c.MCP.HTTPPort})
+	}
+	relays, err := relays(filepath.Join(filepath.Dir(l.Places.StateRoot), "relaycodex"))
+	if err != nil {
+		return m, err
+	}
+	m.Servers = append(m.Servers, relays...)
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return m, fault.New(fault.StateUnusable, fault.Variant("reason"), fault.Target("network interfaces"), fault.Arg("reason", err), fault.Cause(err))
+	}
+	for _, i := range interfaces {
+		if p, err := netip.ParsePrefix(i.String()); err == nil {
+			m.Addresses = append(m.Addresses, p.Addr().Unmap().WithZone(""))
+		}
+	}
+	return m, nil
+}
+
+func portOf(u *url.URL) int {
+	if n, err := strconv.Atoi(u.Port()); err == nil {
+		return n
+	}
+	if u.Scheme == "https" {
+		return 443
+	}
+	return 80
+}
+
+// Files of a relaycodex instance below <its state root>/instances/<id>/.
+const (
+	relayPage    = "page.json"
+	relaySocket  = "control.sock"
+	maxPageBytes = 4 << 10
+	relayTime    = 5 * time.Second
+)
+
+// relays finds the pages of the relaycodex instances that run below a state root.
+func relays(root string) ([]policy.Server, error) {
+	dir := filepath.Join(root, "instances")
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unreadable(dir, err)
+	}
+	var out []policy.Server
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name(), relayPage)
+		data, err := readRegular(path, maxPageBytes)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && ended(filepath.Join(dir, e.Name(), relaySocket)) {
+			continue
+		}
+		var page struct {
+			Port int `json:"port"`
+		}
+		if err == nil {
+			err = strictjson.UnmarshalOpen(data, maxPageBytes, &page)
+		}
+		if err == nil && (page.Port < 1 || page.Port > 65535) {
+			err = fmt.Errorf("port %d", page.Port)
+		}
+		if err != nil {
+			return nil, unreadable(path, err)
+		}
+		out = append(out, policy.Server{Kind: policy.ServerRelay, Host: "127.0.0.1", Port: page.Port})
+	}
+	return out, nil
+}
+
+// ended tells whether an instance is known to have ended: its socket is there and nobody answers it.
+func ended(socket string) bool {
+	c, err := net.DialTimeout("unix", socket, relayTime)
+	if err == nil {
+		c.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+func unreadable(path string, err error) error {
+	return fault.New(fault.StateUnusable, fault.Variant("reason"), fault.Target(path), fault.Arg("reason", err), fault.Cause(err))
+}
