@@ -4,6 +4,7 @@ package agent
 
 import (
 	"encoding/json"
+	"time"
 
 	"sekisho/internal/fault"
 )
@@ -166,5 +167,6 @@ type TaskStatus struct {
 	LastErrorCode      fault.Code
 	LastError          string
 	Message            string
-	Result             string // only when Status is Completed
+	Result             string    // only when Status is Completed
+	Updated            time.Time // when any of it changed last
 }

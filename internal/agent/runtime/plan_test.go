@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -36,7 +37,7 @@ func TestPlanRunComplete(t *testing.T) {
 		s := w.ends(agent.Completed, "")
 		want := agent.TaskStatus{
 			TaskID: s.TaskID, SessionID: s.SessionID, Status: agent.Completed, CompletedTasks: 2, TotalTasks: 2,
-			Usage: agent.Usage{Input: 500, Output: 50}, CriticalPathTokens: 60, Iterations: 4, Message: "The task is completed.", Result: "All is done.",
+			Usage: agent.Usage{Input: 500, Output: 50}, CriticalPathTokens: 60, Iterations: 4, Message: "The task is completed.", Result: "All is done.", Updated: time.Now(),
 		}
 		if d := cmp.Diff(want, s); d != "" {
 			t.Error(d)

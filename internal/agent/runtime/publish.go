@@ -14,6 +14,7 @@ func (x *run) publish() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	st := &x.task.status
+	x.task.touch()
 	st.Usage, st.Iterations, st.Replans = x.usage, x.iterations, x.replans
 	if x.graph == nil {
 		return
@@ -34,6 +35,7 @@ func (x *run) notice(r agent.ToolResult) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.task.status.LastErrorCode, x.task.status.LastError = r.ErrorCode, r.UserText
+	x.task.touch()
 }
 
 // toolNames finds internal tool names that stand as words of their own. dir is left out: it is a word of the language.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"sekisho/internal/agent"
@@ -25,6 +26,9 @@ func (r *Runtime) Enqueue(q Request) (Accepted, error) {
 		return Accepted{}, fault.New(fault.ServerStopping)
 	}
 	r.expire()
+	if r.tasks[q.TaskID] != nil {
+		return Accepted{}, fault.New(fault.AgentInternal, fault.Cause(errors.New("the task id is in use")))
+	}
 	size := q.size()
 	if r.unfinished >= maxUnfinished || r.bytes+size > maxUnfinishedBytes {
 		return Accepted{}, fault.New(fault.ServerBusy, fault.Arg("count", r.unfinished))
@@ -40,9 +44,13 @@ func (r *Runtime) Enqueue(q Request) (Accepted, error) {
 	}
 	r.unfinished++
 	r.bytes += size
-	t := &task{request: q, size: size, session: s, done: make(chan struct{})}
+	t := &task{request: q, size: size, session: s, done: make(chan struct{}), now: r.deps.Now}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
-	t.status = agent.TaskStatus{TaskID: r.deps.NewID(), SessionID: s.ID(), Status: agent.Queued}
+	if q.TaskID == "" {
+		q.TaskID = r.deps.NewID()
+	}
+	t.status = agent.TaskStatus{TaskID: q.TaskID, SessionID: s.ID(), Status: agent.Queued}
+	t.touch()
 	r.tasks[t.status.TaskID] = t
 	r.queue = append(r.queue, t)
 	r.signal()
@@ -108,6 +116,18 @@ func (r *Runtime) Cancel(ctx context.Context, taskID string) error {
 	r.cancel(t)
 	r.mu.Unlock()
 	return wait(ctx, t)
+}
+
+// Interrupt is Cancel for a caller that does not wait. Error: task.not_found.
+func (r *Runtime) Interrupt(taskID string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.tasks[taskID]
+	if t == nil {
+		return fault.New(fault.TaskNotFound, fault.Target(taskID))
+	}
+	r.cancel(t)
+	return nil
 }
 
 // cancel ends a queued task at once, without touching the sandbox (A-RUN-04), and tells a begun one to end. The caller

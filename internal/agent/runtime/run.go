@@ -46,6 +46,9 @@ func (r *Runtime) run(t *task) {
 	if e := x.closeJob(); e != nil {
 		end = e
 	}
+	if end == nil && t.ctx.Err() != nil { // cancelled while the last step ended: its late result is discarded (A-MCP-11)
+		end = x.because(t.ctx, t.ctx.Err())
+	}
 	final := agent.Completed
 	if end != nil {
 		final = agent.Failed

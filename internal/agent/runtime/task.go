@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"slices"
+	"time"
 
 	"sekisho/internal/agent"
 	"sekisho/internal/agent/session"
@@ -11,6 +12,9 @@ import (
 
 // Request is one accepted call of agent_run. Its arguments have been validated (A-MCP-08).
 type Request struct {
+	// TaskID is the new task's id where the caller had to write it down before (A-MCP-12): a random UUID that was never used.
+	// "" means that the runtime makes one.
+	TaskID      string
 	Text        string
 	SessionID   string   // "" opens a new session
 	Temperature *float64 // for this agent task only (A-OLL-03)
@@ -38,6 +42,7 @@ type task struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when terminal
+	now     func() time.Time
 
 	status agent.TaskStatus // guarded by Runtime.mu; Message is made when it is asked for
 	// worked is a refusal or limit that a new plan went around, or a failure that a later call did. A completed task keeps showing it: the model's answer may
@@ -59,7 +64,11 @@ func (t *task) move(to agent.Status) {
 		panic("runtime: agent task cannot go from " + string(t.status.Status) + " to " + string(to))
 	}
 	t.status.Status = to
+	t.touch()
 }
+
+// touch notes that what agent_status tells has changed. The caller holds mu.
+func (t *task) touch() { t.status.Updated = t.now() }
 
 // ending is how an agent task ends. The zero value of code means without failure.
 type ending struct {
