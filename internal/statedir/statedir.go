@@ -8,7 +8,7 @@
 // Threat: another local user. Directories that belong to somebody else or that others can enter are refused, never
 // repaired. Processes of the same user are trusted with these files.
 //
-// Lock order: recovery lock, then an instance lock.
+// Lock order: Dir.asking, recovery lock, then an instance lock.
 package statedir
 
 import (
@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
@@ -32,6 +33,8 @@ type Dir struct {
 	fsys fileop.FS
 	root *os.File
 	lock *os.File
+
+	asking sync.Mutex // orders this process's callers of Ended
 }
 
 // Open opens the state root, creating it and missing parents with mode 0700. A root that is not a private directory of

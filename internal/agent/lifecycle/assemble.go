@@ -10,6 +10,8 @@ import (
 	"sekisho/internal/agent/config"
 	"sekisho/internal/agent/filetx"
 	"sekisho/internal/agent/mcpserver"
+	"sekisho/internal/agent/mcpserver/tasks"
+	"sekisho/internal/agent/mcpserver/taskstore"
 	"sekisho/internal/agent/ollama"
 	"sekisho/internal/agent/runtime"
 	"sekisho/internal/agent/tool"
@@ -23,11 +25,15 @@ import (
 // stopTimeout bounds the graceful stop. What is not clean by then stays in the journals for the next start's recovery.
 const stopTimeout = 30 * time.Second
 
+// taskPoll is how often a client is told to ask for an MCP task.
+const taskPoll = time.Second
+
 // assembly is the running server without its transport.
 type assembly struct {
 	log     *slog.Logger
 	server  *mcpserver.Server
 	runtime *runtime.Runtime
+	tasks   *tasks.Extension
 	files   *filetx.Manager
 	records *os.File // recovery/ of the instance
 	// closers are called in reverse order.
@@ -35,7 +41,7 @@ type assembly struct {
 }
 
 // assemble builds every room over the applied policy. Nothing of it acts before a request comes.
-func (s *session) assemble(instance *statedir.Instance, p sandbox.EffectivePolicy, backend sandbox.Backend, logs *logs) (_ *assembly, err error) {
+func (s *session) assemble(dir *statedir.Dir, instance *statedir.Instance, p sandbox.EffectivePolicy, backend sandbox.Backend, logs *logs) (_ *assembly, err error) {
 	c := s.loaded.Config
 	a := &assembly{log: logs.Logger}
 	defer func() {
@@ -67,7 +73,11 @@ func (s *session) assemble(instance *statedir.Instance, p sandbox.EffectivePolic
 	opener := broker.New(broker.Deps{Backend: backend, Journal: journal.Open(s.Files, a.records), Instance: instance, Policy: p})
 	a.runtime = runtime.New(runtime.Deps{Model: model, Tools: tools, Opener: opener, Audit: logs.audit, Texts: s.loaded.Locale, Policy: &p,
 		Config: runtimeConfig(c), Log: logs.Logger})
-	a.server = mcpserver.New(mcpserver.Deps{Runtime: a.runtime, Texts: s.loaded.Locale, Log: logs.Logger, Version: s.Version,
+	records := taskstore.Open(taskstore.Options{Files: s.Files, Root: dir, Instance: instance,
+		TTL: time.Duration(c.MCP.TaskTTLHours) * time.Hour, Poll: taskPoll})
+	a.closers = append(a.closers, records.Close)
+	a.tasks = tasks.New(records, logs.Logger)
+	a.server = mcpserver.New(mcpserver.Deps{Runtime: a.runtime, Tasks: a.tasks, Texts: s.loaded.Locale, Log: logs.Logger, Version: s.Version,
 		Images: mcpserver.ImageLimits{MaxCount: c.MCP.ImagesMaxCount, MaxBytesEach: int(c.MCP.ImagesMaxBytesEach), MaxTotalBytes: int(c.MCP.ImagesMaxBytesTotal)}})
 	return a, nil
 }
@@ -85,7 +95,7 @@ func (a *assembly) sub(instance *statedir.Instance, name string) (*os.File, erro
 func (a *assembly) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	return errors.Join(a.runtime.Stop(ctx), a.files.Rollback(ctx), checkClean(a.records))
+	return errors.Join(a.runtime.Stop(ctx), a.tasks.Wait(ctx), a.files.Rollback(ctx), checkClean(a.records))
 }
 
 func (a *assembly) close() error {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"time"
 
 	"sekisho/internal/agent/filetx"
+	"sekisho/internal/agent/mcpserver/taskstore"
 	"sekisho/internal/audit"
 	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
@@ -24,6 +27,7 @@ type recovery struct {
 	files   fileop.FS
 	backend sandbox.Backend // nil where this system has none
 	logs    *logs
+	message string // status message of MCP tasks that a restart ended
 }
 
 // all recovers every abandoned instance, one server at a time (A-TX-06). An error is recovery.failed, or state.unusable when
@@ -33,25 +37,51 @@ func (r recovery) all(ctx context.Context, dir *statedir.Dir) error {
 	if err != nil {
 		return err
 	}
+	tasks := &taskstore.Recovery{Files: r.files, Message: r.message, Now: time.Now}
 	for _, i := range found.Instances {
-		if err := r.one(ctx, i); err != nil {
+		if err := r.one(ctx, i, tasks); err != nil {
 			return errors.Join(err, found.Close())
 		}
+	}
+	dropped, err := tasks.Bound()
+	if err != nil {
+		return errors.Join(recoveryFailed(dir.Path(), err), found.Close())
+	}
+	if dropped > 0 {
+		r.logs.Warn("removed the oldest task records of ended servers: there were too many", "records", dropped)
 	}
 	if err := found.Close(); err != nil {
 		return fault.New(fault.RecoveryFailed, fault.Target(dir.Path()), fault.Cause(err))
 	}
 	for _, i := range found.Instances {
-		if _, err := os.Lstat(i.Path()); err == nil {
+		if ended, err := onlyRecords(i); err == nil && !ended {
 			r.logs.Warn("a recovered instance keeps files that no journal names", "path", i.Path())
 		}
 	}
 	return nil
 }
 
+// onlyRecords reports whether nothing is left of an instance but records of MCP tasks, or nothing at all.
+func onlyRecords(i *statedir.Instance) (bool, error) {
+	left, err := os.ReadDir(i.Path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	for _, e := range left {
+		if e.Name() != taskstore.Dir {
+			return false, err
+		}
+	}
+	return true, err
+}
+
 // one recovers one instance: first its process tree and sandbox resources, then its file transactions, so that nothing of
-// the old task runs while files are restored.
-func (r recovery) one(ctx context.Context, i *statedir.Instance) error {
+// the old task runs while files are restored, then its MCP tasks. Where there are only records of MCP tasks, a server has
+// ended in order or was recovered before, and the audit is told nothing.
+func (r recovery) one(ctx context.Context, i *statedir.Instance, tasks *taskstore.Recovery) error {
+	if ended, err := onlyRecords(i); err == nil && ended {
+		return r.records(i, tasks)
+	}
 	start := audit.Event{Event: audit.RecoveryStart, Instance: i.ID()}
 	err := r.audit(start)
 	if fileop.Full(err) {
@@ -63,6 +93,9 @@ func (r recovery) one(ctx context.Context, i *statedir.Instance) error {
 		return err
 	}
 	undone, err := r.undo(ctx, i)
+	if err == nil {
+		err = r.records(i, tasks)
+	}
 	end := audit.Event{Event: audit.RecoveryEnd, Instance: i.ID(), Undone: undone, Verified: audit.Bool(err == nil)}
 	if err != nil {
 		err = recoveryFailed(i.Path(), err)
@@ -71,6 +104,18 @@ func (r recovery) one(ctx context.Context, i *statedir.Instance) error {
 	}
 	r.logs.Info("recovered an abandoned instance", "abandoned", i.ID(), "undone", len(undone))
 	return r.audit(end)
+}
+
+// records brings the MCP tasks of an instance in order.
+func (r recovery) records(i *statedir.Instance, tasks *taskstore.Recovery) error {
+	report, err := tasks.One(i)
+	if err != nil {
+		return recoveryFailed(i.Path(), err)
+	}
+	if report != (taskstore.Report{}) {
+		r.logs.Info("brought task records in order", "abandoned", i.ID(), "failed", report.Failed, "expired", report.Expired, "refused", report.Refused)
+	}
+	return nil
 }
 
 // newInstance makes this server's own instance, after making room for it if need be: a task can fill the disk before its

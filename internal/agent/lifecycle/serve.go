@@ -59,7 +59,7 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 	if backendErr != nil {
 		backend = nil // preflight's error; a recovery without steps needs no backend
 	}
-	recovery := recovery{s.Files, backend, logs}
+	recovery := recovery{s.Files, backend, logs, s.loaded.Locale.Text("mcp.task.restarted", nil)}
 	instance, err := recovery.newInstance(ctx, dir)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 	if err := preflight(ctx, backend, backendErr); err != nil {
 		return s.startable(err)
 	}
-	a, err := s.assemble(instance, resolved.Policy, backend, logs)
+	a, err := s.assemble(dir, instance, resolved.Policy, backend, logs)
 	if err != nil {
 		return err
 	}

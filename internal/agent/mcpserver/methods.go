@@ -14,6 +14,7 @@ import (
 var methods = []string{
 	"initialize", "notifications/initialized", "notifications/cancelled", "ping",
 	"server/discover", "tools/list", "tools/call",
+	"tasks/get", "tasks/update", "tasks/cancel",
 }
 
 var errMethodNotFound = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sekisho/internal/agent"
+	"sekisho/internal/agent/mcpserver/tasks"
 	"sekisho/internal/agent/runtime"
 )
 
@@ -26,16 +27,20 @@ import (
 type Runtime interface {
 	Enqueue(runtime.Request) (runtime.Accepted, error)
 	Cancel(ctx context.Context, taskID string) error
+	Interrupt(taskID string) error
+	Done(taskID string) <-chan struct{}
 	Status(taskID, sessionID string) (agent.TaskStatus, error)
 }
 
-// Deps are the server's collaborators; all are required.
+// Deps are the server's collaborators; all but Tasks are required.
 type Deps struct {
 	Runtime Runtime
 	Texts   Texts
 	Log     *slog.Logger
 	Version string
 	Images  ImageLimits
+	// Tasks is the Tasks extension; without it a server neither declares nor knows it.
+	Tasks *tasks.Extension
 }
 
 // Server offers agent_run and agent_status.
@@ -51,12 +56,16 @@ type Server struct {
 // New returns a server that is not yet connected to anything.
 func New(d Deps) *Server {
 	s := &Server{runtime: d.Runtime, texts: d.Texts, log: d.Log, images: d.Images}
+	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
+	if d.Tasks != nil {
+		tasks.Declare(capabilities)
+	}
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "agent-mcp", Version: d.Version},
 		&mcp.ServerOptions{
 			Logger:       d.Log.With("component", "mcp"),
 			Instructions: d.Texts.Text("mcp.instructions", nil),
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+			Capabilities: capabilities,
 		})
 	s.mcp.AddTool(&mcp.Tool{
 		Name:        "agent_run",
@@ -68,6 +77,9 @@ func New(d Deps) *Server {
 		Description: d.Texts.Text("mcp.agent_status", nil),
 		InputSchema: json.RawMessage(statusSchema),
 	}, s.agentStatus)
+	if d.Tasks != nil {
+		d.Tasks.Attach(s.mcp)
+	}
 	s.mcp.AddReceivingMiddleware(allowOnly(methods))
 	s.http = newHTTPHandler(s)
 	return s
@@ -132,13 +144,26 @@ func (s *Server) agentRun(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if conn == nil {
 		return nil, errors.New("agent_run outside a connection")
 	}
-	accepted, err := s.runtime.Enqueue(runtime.Request{
+	work := runtime.Request{
 		Text:        in.Request,
 		SessionID:   in.SessionID,
 		Temperature: in.Temperature,
 		Images:      in.Images,
 		Owner:       conn.owner,
-	})
+	}
+	if offer := tasks.Offered(ctx); offer != nil {
+		id, err := s.runAsTask(offer, work)
+		if err != nil {
+			return s.refusal(err), nil
+		}
+		if id != "" {
+			if conn.started(requestID(req), id) {
+				s.runtime.Interrupt(id)
+			}
+			return textResult(""), nil // the task takes its place
+		}
+	}
+	accepted, err := s.runtime.Enqueue(work)
 	if err != nil {
 		return s.refusal(err), nil
 	}

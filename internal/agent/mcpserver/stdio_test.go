@@ -62,6 +62,11 @@ func (f *fakeRuntime) Cancel(_ context.Context, id string) error {
 	return nil
 }
 
+func (f *fakeRuntime) Interrupt(id string) error { return f.Cancel(context.Background(), id) }
+
+// Done implements Runtime: no task of this runtime ends.
+func (f *fakeRuntime) Done(string) <-chan struct{} { return nil }
+
 func (f *fakeRuntime) Status(id, _ string) (agent.TaskStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sekisho/internal/agent"
+	"sekisho/internal/agent/mcpserver/taskstore"
 	"sekisho/internal/fault"
 	"sekisho/internal/visible"
 )
@@ -64,7 +65,8 @@ func statusText(s agent.TaskStatus) string {
 	if s.Status != agent.Completed {
 		return l.text()
 	}
-	return l.b.String() + "result: " + s.Result
+	head := l.b.String() + "result: "
+	return head + taskstore.Cut(s.Result, taskstore.ResultLimit-len(head))
 }
 
 // refusal is a tool result that tells a coded failure: the code, what happened and what to do.
