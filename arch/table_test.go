@@ -117,8 +117,20 @@ var table = []rule{
 		reason:   "the runtime owns states; effects are behind tool and sandbox.Opener",
 	},
 	{
+		packages: []string{"internal/agent/mcpserver/taskstore"},
+		allow:    []string{"internal/statedir", "internal/atomicfile", "internal/fileop", "internal/strictjson"},
+		forbid:   []string{"os/exec", "net", "net/http", "github.com/modelcontextprotocol/go-sdk/mcp"},
+		reason:   "records of MCP tasks are files with states; neither the protocol nor the agent is known there",
+	},
+	{
+		packages: []string{"internal/agent/mcpserver/tasks"},
+		allow:    []string{"internal/agent/mcpserver/taskstore", "internal/strictjson"},
+		forbid:   []string{"os", "os/exec", "net", "net/http"},
+		reason:   "the Tasks extension knows requests and records; what a task does is behind its Work",
+	},
+	{
 		packages: []string{"internal/agent/mcpserver"},
-		allow:    []string{"internal/agent", "internal/agent/runtime", "internal/agent/mcpserver/httpd", "internal/atomicfile", "internal/statedir", "internal/rolling", "internal/strictjson", "internal/locale"},
+		allow:    []string{"internal/agent", "internal/agent/runtime", "internal/agent/mcpserver/httpd", "internal/agent/mcpserver/tasks", "internal/agent/mcpserver/taskstore", "internal/atomicfile", "internal/statedir", "internal/rolling", "internal/strictjson", "internal/locale"},
 		forbid:   []string{"os/exec"},
 		reason:   "the outside of the program sees snapshots and ids, never policy, planner or model",
 	},

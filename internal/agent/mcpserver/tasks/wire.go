@@ -128,13 +128,9 @@ func isModern(meta map[string]any) bool {
 
 // MissingCapability is the error for a request that needs the extension and does not declare it.
 func MissingCapability() error {
-	required := &mcp.ClientCapabilities{}
-	required.AddExtension(ID, nil)
-	data, err := json.Marshal(mcp.MissingRequiredClientCapabilityData{RequiredCapabilities: required})
-	if err != nil { // cannot happen: the value is constant
-		panic(err)
-	}
-	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "missing required client capability " + ID, Data: data}
+	// The SDK's own type for the data would ask for roots as well.
+	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "missing required client capability " + ID,
+		Data: json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + ID + `":{}}}}`)}
 }
 
 func notFound() error {
