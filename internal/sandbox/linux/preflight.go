@@ -27,7 +27,7 @@ func (b *Backend) Preflight(ctx context.Context) error {
 	if err := probe.Refuse(b.facts()); err != nil {
 		return err
 	}
-	if _, err := cgroup.Select(b.cgroup, b.files); err != nil {
+	if _, err := cgroup.Prepare(ctx, b.cgroup, b.files); err != nil {
 		return err
 	}
 	command, roots, err := b.rehearsal()

@@ -24,9 +24,13 @@ import (
 func Select(setting string, files fileop.FS) (Driver, error) {
 	m, err := thisMachine()
 	if err != nil {
-		return nil, refusal("mount", "/proc/self", "sudo mount -t proc proc /proc", setting, err)
+		return nil, unreadable(setting, err)
 	}
 	return m.choose(setting, files)
+}
+
+func unreadable(setting string, err error) error {
+	return refusal("mount", "/proc/self", "sudo mount -t proc proc /proc", setting, err)
 }
 
 func (m *machine) choose(setting string, files fileop.FS) (Driver, error) {
