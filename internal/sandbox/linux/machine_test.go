@@ -17,6 +17,7 @@ import (
 	"sekisho/internal/fileop"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/linux"
+	"sekisho/test/delegate"
 	"sekisho/test/product"
 )
 
@@ -96,10 +97,10 @@ func TestMachinesThatCannotSandboxAreExplained(t *testing.T) {
 		t.Errorf("no user namespaces left: got %q, want %q", got, want)
 	}
 	if os.Geteuid() == 0 {
-		group, remove, err := delegate()
+		group, err := delegate.Give(otherID)
 		must(t, err)
-		defer remove()
-		t.Setenv(cgroupEnv, group)
+		defer group.Remove()
+		t.Setenv(cgroupEnv, group.Setting)
 		if got, want := ask(t, "mask,", &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}), "preflight.missing_primitive.proc_masked"; got != want {
 			t.Errorf("a masked /proc: got %q, want %q", got, want)
 		}

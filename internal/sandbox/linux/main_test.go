@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sekisho/test/delegate"
 	"sekisho/test/product"
 )
 
@@ -53,12 +54,12 @@ func again() int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	group, remove, err := delegate()
+	group, err := delegate.Give(otherID)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "a control group for the ordinary user:", err)
 		return 1
 	}
-	defer remove()
+	defer group.Remove()
 	mounted := dir + "/mounted"
 	unmount, err := mountBelow(mounted)
 	if err != nil {
@@ -74,7 +75,7 @@ func again() int {
 	return code
 }
 
-func asOther(dir, group, mounted string) (int, error) {
+func asOther(dir string, group *delegate.Group, mounted string) (int, error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 1, err
 	}
@@ -101,9 +102,17 @@ func asOther(dir, group, mounted string) (int, error) {
 		}
 	}
 	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), product.Env+"="+built, cgroupEnv+"="+group, mountEnv+"="+mounted, "HOME="+dir, "TMPDIR=/tmp")
+	cmd.Env = append(os.Environ(), product.Env+"="+built, cgroupEnv+"="+group.Setting, mountEnv+"="+mounted, "HOME="+dir, "TMPDIR=/tmp")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherID, Gid: otherID, Groups: []uint32{}}}
+	if group.Home != "" {
+		home, err := os.Open(group.Home)
+		if err != nil {
+			return 1, err
+		}
+		defer home.Close()
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(home.Fd())
+	}
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		return 1, err
 	}

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 
 	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
+	"sekisho/test/delegate"
 	"sekisho/internal/sandbox"
 )
 
@@ -273,44 +273,34 @@ func TestAnotherUsersDirectories(t *testing.T) {
 		t.Logf("no control groups here: %v", err)
 		return
 	}
-	var given string
-	for i, p := range d.(*driver).places {
-		// The same relative path in every hierarchy: below the mount's root.
-		m, err := thisMachine()
-		if err != nil {
-			t.Fatal(err)
-		}
-		mt, _ := m.holding(p.Parent)
-		dir := filepath.Join(mt.point, fmt.Sprintf("sekisho-test-%d", os.Getpid()))
-		if p.Version == 2 {
-			dir = filepath.Join(p.Parent, filepath.Base(dir))
-		}
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := os.Remove(dir); err != nil {
-				t.Error(err)
-			}
-		})
-		if err := os.Chown(dir, stranger, stranger); err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			given = dir
-		}
+	group, err := delegate.Give(stranger)
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := group.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer self.Close()
-	for path, want := range map[string]string{given: "ok", d.(*driver).places[0].Parent: string(fault.ResourceMemoryUnenforceable)} {
+	for path, want := range map[string]string{group.Setting: "ok", d.(*driver).places[0].Parent: string(fault.ResourceMemoryUnenforceable)} {
 		cmd := exec.Command("/proc/self/fd/3")
 		cmd.ExtraFiles = []*os.File{self}
 		cmd.Dir = "/"
 		cmd.Env = []string{helperEnv + "=user", "SEKISHO_CGROUP_PATH=" + path}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+		if group.Home != "" { // version 2 moves processes only inside what was given
+			home, err := os.Open(group.Home)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer home.Close()
+			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(home.Fd())
+		}
 		out, _ := cmd.CombinedOutput()
 		if !strings.HasPrefix(string(out), want) {
 			t.Errorf("%s: got %s, want %s", path, out, want)
