@@ -1,6 +1,5 @@
 //go:build linux
 
-// Package delegate makes a control group for another user, as an administrator would by the command that a refusal names.
 package delegate
 
 import (

@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package linux is the Linux backend of the sandbox (A-SBX).
 //
 // One task has one sandbox: a process tree in its own user, mount, pid, net, ipc, uts and cgroup namespaces, whose PID 1

@@ -1,14 +1,5 @@
 //go:build linux
 
-// Package cgroup holds a task's process tree to its memory and process limits with control groups, version 2 or 1.
-//
-// A task has one directory per hierarchy in use, named after instance and task, so that servers side by side never touch
-// each other's. Making and removing them is journalled (Steps); everything else about a group lives as long as this
-// process. Writes go through fileop.FS.
-//
-// What is known from a real kernel: the version 1 driver, and of version 2 everything that needs no controller (membership,
-// freezing, killing). memory.max, memory.events and pids.max of version 2 are tested on a directory tree that only
-// looks like one, which proves what is written and read, not what a kernel does with it.
 package cgroup
 
 import (

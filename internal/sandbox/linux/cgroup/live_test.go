@@ -22,8 +22,8 @@ import (
 
 	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
-	"sekisho/test/delegate"
 	"sekisho/internal/sandbox"
+	"sekisho/test/delegate"
 )
 
 var errBusy = unix.EBUSY
