@@ -77,7 +77,7 @@ func codesIn(text string) map[string]bool {
 func TestDirectDependenciesAreTheDecidedOnes(t *testing.T) {
 	decided := []string{
 		"github.com/bmatcuk/doublestar/v4", "github.com/coder/websocket",
-		"github.com/elastic/go-seccomp-bpf", "github.com/go-json-experiment/json", "github.com/google/go-cmp",
+		"github.com/elastic/go-seccomp-bpf", "github.com/go-json-experiment/json", "github.com/godbus/dbus/v5", "github.com/google/go-cmp",
 		"github.com/google/jsonschema-go", "github.com/google/uuid", "github.com/landlock-lsm/go-landlock",
 		"github.com/modelcontextprotocol/go-sdk", "github.com/rogpeppe/go-internal", "go.uber.org/goleak",
 		"go.yaml.in/yaml/v4", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/term", "pgregory.net/rapid",
