@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest contract contract-update bench bench-relay e2e-core relay-core page page-check fuzz fuzz-frames clean
+.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest contract contract-update bench bench-relay e2e-core relay page page-check fuzz fuzz-frames clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -62,15 +62,15 @@ page-check: web/node_modules ## types and unit tests of the page; fails when the
 web/node_modules: web/package-lock.json
 	@cd web && npm ci --ignore-scripts --no-audit --no-fund && touch node_modules
 
-relay-core: build ## run relaycodex with the pinned codex until Ctrl-C; prints the address of its page
-	@PATH="$$(dirname "$$(scripts/codex 0.159.1)"):$$PATH" $(BIN)/relaycodex --no-open
+relay: build ## try relaycodex: pinned codex from npm, a scripted model, nothing kept; CODEX_HOME=~/.codex: your own account (DIR=where it works)
+	@codex="$$(scripts/codex 0.159.1)" && exec go run ./test/newcomer -relay $(BIN)/relaycodex -codex "$$codex" $(if $(filter command line,$(origin CODEX_HOME)),-codex-home '$(CODEX_HOME)') $(if $(DIR),-dir '$(DIR)')
 
 bench-relay: ## ratios against codex-acp from npm, same codex, same thread (needs npm and, once, the network)
 	@CGO_ENABLED=0 go run ./test/bench-relay
 
 e2e-core: setup ## relaycodex against the real Codex CLI (three versions), headless
 	@for v in 0.159.1 0.155.1 0.171.0; do scripts/codex $$v >/dev/null; done
-	CGO_ENABLED=0 go test -count=1 -timeout 20m -tags realcodex ./test/e2e-core ./internal/relay/transport ./internal/relay/ask
+	CGO_ENABLED=0 go test -count=1 -timeout 20m -tags realcodex ./test/e2e-core ./test/newcomer ./internal/relay/transport ./internal/relay/ask
 
 fuzz: ## every decoder for a short while each (FUZZTIME=30s)
 	@scripts/fuzz

@@ -106,6 +106,12 @@ func (a *answer) play(name, rest string, outputs int) {
 
 // message answers a text in pieces.
 func (a *answer) message(pieces iter.Seq[string]) {
+	a.says(pieces)
+	a.completed()
+}
+
+// says sends a text in pieces, after which more may follow.
+func (a *answer) says(pieces iter.Seq[string]) {
 	id := a.id("msg")
 	var all strings.Builder
 	a.send("response.output_item.added", object{"output_index": 0, "item": object{"id": id, "type": "message", "role": "assistant", "status": "in_progress", "content": []any{}}})
@@ -120,7 +126,6 @@ func (a *answer) message(pieces iter.Seq[string]) {
 	a.send("response.output_text.done", object{"item_id": id, "output_index": 0, "content_index": 0, "text": all.String()})
 	a.send("response.output_item.done", object{"output_index": 0, "item": object{"id": id, "type": "message", "role": "assistant", "status": "completed",
 		"content": []any{object{"type": "output_text", "text": all.String(), "annotations": []any{}}}}})
-	a.completed()
 }
 
 func (a *answer) reason() {

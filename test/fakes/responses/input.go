@@ -44,7 +44,7 @@ func (i item) texts() []string {
 
 // scenario returns the last one that the user chose, and the tool outputs after it.
 func (in input) scenario() (string, []Output) {
-	chosen, after := "text ok", 0
+	chosen, after := unchosen, 0
 	for n, i := range in.Input {
 		if i.Role != "user" {
 			continue
@@ -63,6 +63,9 @@ func (in input) scenario() (string, []Output) {
 	}
 	return chosen, outputs
 }
+
+// unchosen is what is done about a text that chooses no scenario.
+const unchosen = "text ok"
 
 // outputText returns a string as it is and anything else as JSON.
 func outputText(raw json.RawMessage) string {
@@ -87,4 +90,27 @@ func (in input) tools() []string {
 		}
 	}
 	return names
+}
+
+// lastText returns the last text that a person wrote, how many came before it, and the tool outputs after it. What the CLI
+// tells the model by itself, such as its environment, is in tags.
+func (in input) lastText() (text string, before int, outputs []Output) {
+	texts, after := 0, 0
+	for n, i := range in.Input {
+		if i.Role != "user" {
+			continue
+		}
+		for _, t := range i.texts() {
+			if !strings.HasPrefix(t, "<") && !strings.HasPrefix(t, "# AGENTS.md") {
+				text, after = t, n+1
+				texts++
+			}
+		}
+	}
+	for _, i := range in.Input[after:] {
+		if strings.HasSuffix(i.Type, "_output") {
+			outputs = append(outputs, Output{i.Type, outputText(i.Output)})
+		}
+	}
+	return text, max(0, texts-1), outputs
 }

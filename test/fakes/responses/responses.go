@@ -15,6 +15,8 @@
 //	SCN reason              a reasoning summary, then an answer
 //	SCN fail STATUS         HTTP STATUS with an error body
 //	SCN hang                starts an answer and never goes on
+//
+// Any other text is answered by "ok", or after Tutor by a scripted tutor.
 package responses
 
 import (
@@ -55,6 +57,7 @@ type Server struct {
 	http     *http.Server
 	served   chan struct{}
 	over     chan struct{}
+	tutor    bool // texts that choose no scenario are answered by the tutor
 
 	mu       sync.Mutex
 	requests []Request
@@ -186,6 +189,10 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
 	a := &answer{server: s, w: w, gone: r.Context().Done(), n: n}
 	a.created()
+	if s.tutor && scenario == unchosen {
+		a.teach(in)
+		return
+	}
 	a.play(name, rest, len(outputs))
 }
 

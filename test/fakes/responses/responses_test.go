@@ -148,3 +148,31 @@ func TestOtherPaths(t *testing.T) {
 		other.Body.Close()
 	}
 }
+
+// The tutor greets and asks for one approval, tells what came back, and later does what a word asks for, in the language
+// of the text.
+func TestTutor(t *testing.T) {
+	s := Start(t)
+	s.Tutor()
+	for _, tt := range []struct{ text, out, says, calls string }{
+		{"hello", "", "nothing happens until you decide", "exec_command"},
+		{"こんにちは", "", "決めるまで何も起きません", "exec_command"},
+		{"hello", "the time", "the time", ""},
+		{"a question please", "", "One question", "request_user_input"},
+		{"ファイルを追加して", "", "このファイル", "apply_patch"},
+		{"show markdown", "", "A longer answer", ""},
+		{"SCN text as before", "", "as before", ""},
+	} {
+		_, events := ask(t, t.Context(), s, tt.text, tt.out)
+		all, said := collect(events)
+		var called string
+		for _, e := range all {
+			if e.Type == "response.output_item.done" && e.Item.Name != "" {
+				called = e.Item.Name
+			}
+		}
+		if !strings.Contains(said, tt.says) || called != tt.calls || all[len(all)-1].Type != "response.completed" {
+			t.Errorf("%q: says %q, calls %q", tt.text, said, called)
+		}
+	}
+}
