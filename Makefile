@@ -63,7 +63,7 @@ web/node_modules: web/package-lock.json
 	@cd web && npm ci --ignore-scripts --no-audit --no-fund && touch node_modules
 
 relay: build ## try relaycodex: pinned codex from npm, a scripted model, nothing kept; CODEX_HOME=~/.codex: your own account (DIR=where it works)
-	@codex="$$(scripts/codex 0.159.1)" && exec go run ./test/newcomer -relay $(BIN)/relaycodex -codex "$$codex" $(if $(filter command line,$(origin CODEX_HOME)),-codex-home '$(CODEX_HOME)') $(if $(DIR),-dir '$(DIR)')
+	@codex="$$(scripts/codex 0.159.1)" && CGO_ENABLED=0 go build -o $(BIN)/newcomer ./test/newcomer && exec $(BIN)/newcomer -relay $(BIN)/relaycodex -codex "$$codex" $(if $(filter command line,$(origin CODEX_HOME)),-codex-home '$(CODEX_HOME)') $(if $(DIR),-dir '$(DIR)')
 
 bench-relay: ## ratios against codex-acp from npm, same codex, same thread (needs npm and, once, the network)
 	@CGO_ENABLED=0 go run ./test/bench-relay
@@ -79,4 +79,4 @@ fuzz-frames: ## a million frames, most of them mutations of recorded ones, throu
 	CGO_ENABLED=0 go test -count=1 -timeout 20m -run 'TestReport06Storm' -v ./test/reports -frames 1000000
 
 clean: ## remove the product binaries
-	rm -f $(BIN)/agent-mcp $(BIN)/relaycodex
+	rm -f $(BIN)/agent-mcp $(BIN)/relaycodex $(BIN)/newcomer

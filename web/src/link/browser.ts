@@ -1,7 +1,6 @@
 // The link of this page in this browser.
-import { createLink as create, type Env } from "./link";
+import type { Env } from "./link";
 import type { Channel } from "./tabs";
-import type { Link } from "./types";
 
 function listen(target: EventTarget, name: string, f: () => void): () => void {
   target.addEventListener(name, f);
@@ -19,9 +18,9 @@ function storage(): Env["storage"] {
   }
 }
 
-/** Takes the key out of the address and links the page to its worker. To be called once, before anything else of the page. */
-export function createLink(): Link {
-  return create({
+/** What createLink needs of this browser. */
+export function browserEnv(): Env {
+  return {
     fetch: (input, init) => fetch(input, init),
     location, history, crypto, locks: navigator.locks, storage: storage(),
     channel: (name) => new BroadcastChannel(name) as unknown as Channel,
@@ -47,5 +46,5 @@ export function createLink(): Link {
           return listen(window, what, f);
       }
     },
-  });
+  };
 }

@@ -24,7 +24,7 @@ export function bytesOf(e: Excerpt | undefined): number {
 
 export function fromSnapshot(s: Snapshot): State {
   return {
-    instance: s.instance, relay: s.relay, connection: s.connection, owner: s.owner, profiles: s.profiles, threads: s.threads, moreThreads: s.moreThreads,
+    instance: s.instance, relay: s.relay, codex: s.codex, connection: s.connection, owner: s.owner, profiles: s.profiles, threads: s.threads, moreThreads: s.moreThreads,
     open: new Map(s.open.map((v) => [v.head.thread.id, opened(v, undefined)])), cards: s.cards, drafts: new Map(s.drafts.map((d) => [d.thread, d])), models: s.models,
     outcomes: s.outcomes, notices: s.notices, syncFailed: new Map(),
   };

@@ -28,6 +28,7 @@ const firstWait = 250, lastWait = 8_000;
 /** Waits before a command whose answer was lost is sent again, under the same operation. */
 const repeats = [300, 1_000, 3_000];
 
+/** Takes the key out of the address at once and links the page to its worker. */
 export function createLink(env: Env): Link {
   return new TabLink(env);
 }

@@ -34,6 +34,8 @@ export interface OpenThread {
 export interface State {
   readonly instance: string;
   readonly relay: string;
+  /** The codex version whose contract the worker knows. */
+  readonly codex: string;
   readonly connection: Connection;
   readonly owner: Owner | undefined;
   readonly profiles: readonly Profile[];

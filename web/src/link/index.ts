@@ -1,2 +1,0 @@
-export { createLink } from "./browser";
-export * from "./types";
