@@ -1,0 +1,94 @@
+package forward
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+
+	"sekisho/internal/audit"
+	"sekisho/internal/sandbox"
+)
+
+// reasonReserved is policy.ReasonReserved: what the audit says of a server that came up on an address of a rule.
+const reasonReserved = "reserved_server"
+
+// carry connects c to its rule's address and copies both ways until both have ended, one has failed, or the sandbox ends.
+func (s *serving) carry(in *inlet, c *net.TCPConn) {
+	out, err := s.dial(in)
+	if err != nil {
+		abort(c) // who connected is told by a reset: an orderly end would be an empty answer
+		return
+	}
+	if !s.hold(out) {
+		abort(c)
+		return
+	}
+	defer s.release(out)
+	limit(c)
+	limit(out)
+	var back sync.WaitGroup
+	back.Go(func() { pipe(c, out) })
+	pipe(out, c)
+	back.Wait()
+}
+
+// dial tries the rule's address and, where there is one, the other loopback.
+func (s *serving) dial(in *inlet) (*net.TCPConn, error) {
+	c, err := s.dialOne(in, in.rule.Address)
+	if err != nil && in.rule.Other.IsValid() && s.ctx.Err() == nil {
+		return s.dialOne(in, in.rule.Other)
+	}
+	return c, err
+}
+
+func (s *serving) dialOne(in *inlet, to netip.AddrPort) (*net.TCPConn, error) {
+	if guards := s.f.o.Guards; guards != nil {
+		if yes, err := guards(to); yes || err != nil {
+			in.guarded.Do(func() { s.f.denied(in.rule, to) })
+			return nil, net.ErrClosed
+		}
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, dialTime)
+	defer cancel()
+	var d net.Dialer
+	c, err := d.DialTCP(ctx, "tcp", netip.AddrPort{}, to)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// denied tells the audit; a line that cannot be written is told at the end.
+func (f *Forwarder) denied(r sandbox.NetworkRule, to netip.AddrPort) {
+	err := f.o.Audit.Write(audit.Event{Event: audit.PolicyDeny, SessionID: f.o.Session, TaskID: f.o.Task, Kind: audit.KindNetwork,
+		Target: to.String(), Port: int(to.Port()), Reason: reasonReserved, RuleID: r.ID})
+	if err != nil {
+		f.mu.Lock()
+		f.err = err
+		f.mu.Unlock()
+	}
+}
+
+// pipe copies until from ends, and then ends to in the same way: an orderly end closes that direction only, a failure of
+// either side resets both. Where the system can, the bytes never come into this process (splice).
+func pipe(to, from *net.TCPConn) {
+	if _, err := to.ReadFrom(from); err != nil {
+		abort(from)
+		abort(to)
+		return
+	}
+	to.CloseWrite()
+}
+
+// abort closes with a reset. A connection may be closed more than once.
+func abort(c *net.TCPConn) {
+	c.SetLinger(0)
+	c.Close()
+}
+
+// limit fixes the kernel's buffers of a connection, which would grow to several MiB each for a peer that reads slowly.
+func limit(c *net.TCPConn) {
+	c.SetReadBuffer(buffer)
+	c.SetWriteBuffer(buffer)
+}
