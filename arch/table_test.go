@@ -64,6 +64,12 @@ var table = []rule{
 		reason:   "host picks the one backend of its GOOS and does nothing else",
 	},
 	{
+		packages: []string{"internal/sandbox/forward"},
+		allow:    []string{"internal/sandbox", "internal/audit"},
+		forbid:   []string{"os/exec", "golang.org/x/sys/unix", "golang.org/x/sys/windows"},
+		reason:   "it copies bytes between connections that it was given and addresses that were decided; it makes no listener and no decision",
+	},
+	{
 		packages: []string{"internal/sandbox/broker"},
 		allow:    []string{"internal/sandbox", "internal/sandbox/policy", "internal/sandbox/resolve", "internal/sandbox/rootio", "internal/sandbox/forward", "internal/journal", "internal/statedir", "internal/audit", "internal/fileop", "internal/strictjson"},
 		forbid:   []string{"os/exec", "golang.org/x/sys/unix", "golang.org/x/sys/windows", "syscall"},
