@@ -16,10 +16,8 @@ import (
 var later = map[string]string{
 	"A-MCP-09": "no HTTP transport, so no HTTP request log",
 	"A-POL-10": "hard links in writable roots are not examined",
-	"A-POL-11": "a script as approved entry is refused",
 	"A-POL-13": "no protected paths; allow_tool_config_writes true is refused",
 	"A-POL-14": "only the root's identity is checked, not its filesystem type",
-	"A-SBX-08": "TEMP and HOME are private to the task and uncapped; other sizes than the shipped ones are refused",
 	"A-SBX-10": "a denial names its code and rule, not the nearest allowed path",
 	"A-SES-04": "only an overflow shortens the context (A-SES-07)",
 	"A-SES-05": "skills.directory is refused as not yet available",

@@ -69,7 +69,10 @@ type Event struct {
 	ArgumentCount *int   `json:"argument_count,omitzero"`
 	ExitCode      *int   `json:"exit_code,omitzero"`
 	Signal        string `json:"signal,omitzero"`
-	Limit         string `json:"limit,omitzero"`
+	// Interpreter and its digest are the other part of a script's pair (A-POL-11).
+	Interpreter       string `json:"interpreter,omitzero"`
+	InterpreterSHA256 string `json:"interpreter_sha256,omitzero"`
+	Limit             string `json:"limit,omitzero"`
 
 	// Path and the digests belong to file.write and file.delete. A digest is lower-case hex; a file that did not exist
 	// before (or does not after) has none. Destination is the new name of a rename.

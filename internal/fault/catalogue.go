@@ -25,6 +25,7 @@ const (
 	ExecutableHashChanged       Code = "executable.hash_changed"
 	ExecutableShellUnsupported  Code = "executable.shell_unsupported"
 	ExecutableStartFailed       Code = "executable.start_failed"
+	ExecutableScriptInvalid     Code = "executable.script_invalid"
 
 	ConfinementUnsupported Code = "process.confinement_unsupported"
 
@@ -61,6 +62,7 @@ const (
 	ResourceTimeLimit           Code = "resource.time_limit"
 	ResourceMemoryLimit         Code = "resource.memory_limit"
 	ResourceProcessLimit        Code = "resource.process_limit"
+	ResourceStorageLimit        Code = "resource.storage_limit"
 
 	PreflightUnsupportedOS    Code = "preflight.unsupported_os"
 	PreflightMissingPrimitive Code = "preflight.missing_primitive"
@@ -91,21 +93,22 @@ type Info struct {
 func (i Info) has(v string) bool { return slices.Contains(i.Variants, v) }
 
 var agentCatalogue = map[Code]Info{
-	ConfigurationInvalid: {Category: Validation, Variants: []string{"path", "policy_profile", "policy_filesystem", "policy_nested", "policy_link", "policy_readonly_mount", "policy_access", "policy_protected", "policy_system_path", "policy_alias", "policy_alias_twice", "policy_network_access", "policy_network_mismatch", "policy_network_empty", "policy_network_many", "policy_network_model", "policy_network_own", "policy_network_relay", "policy_host", "policy_host_localhost", "policy_host_address", "policy_port", "policy_resource", "policy_resource_profile"}},
+	ConfigurationInvalid: {Category: Validation, Variants: []string{"path", "policy_profile", "policy_filesystem", "policy_nested", "policy_link", "policy_readonly_mount", "policy_access", "policy_protected", "policy_system_path", "policy_alias", "policy_alias_twice", "policy_network_access", "policy_network_mismatch", "policy_network_empty", "policy_network_many", "policy_network_model", "policy_network_own", "policy_network_relay", "policy_host", "policy_host_localhost", "policy_host_address", "policy_port", "policy_resource", "policy_resource_profile", "policy_environment_name", "policy_environment_credential", "policy_environment_reserved", "policy_environment_value", "policy_environment_path"}},
 	ConfigurationChanged: {Category: Validation},
 	ConfigurationAbsent:  {Category: Validation, Variants: []string{"corrupt", "unconfirmed", "declined"}},
-	FeatureUnavailable:   {Category: Validation, Variants: []string{"script", "environment"}},
+	FeatureUnavailable:   {Category: Validation, Variants: []string{"script"}},
 
 	SandboxResolutionUnconfirmed: {Category: PolicyDeny, Variants: []string{"missing", "cycle", "not_directory", "not_file", "not_executable"}},
 	SandboxResolutionChanged:     {Category: PolicyDeny},
 	SandboxLost:                  {Category: ToolFailure},
 	SandboxFailed:                {Category: ToolFailure},
 
-	ExecutableApprovalMissing:   {Category: PolicyDeny, Variants: []string{"script"}},
+	ExecutableApprovalMissing:   {Category: PolicyDeny},
 	ExecutableResolutionChanged: {Category: PolicyDeny},
 	ExecutableHashChanged:       {Category: PolicyDeny},
 	ExecutableShellUnsupported:  {Category: PolicyDeny},
 	ExecutableStartFailed:       {Category: ToolFailure, Retry: true},
+	ExecutableScriptInvalid:     {Category: PolicyDeny, Variants: []string{"crlf", "bom", "too_long", "relative", "env", "missing", "outside", "too_deep", "too_large"}},
 
 	ConfinementUnsupported: {Category: Validation},
 
@@ -142,6 +145,7 @@ var agentCatalogue = map[Code]Info{
 	ResourceTimeLimit:           {Category: ResourceLimit, Variants: []string{"task"}},
 	ResourceMemoryLimit:         {Category: ResourceLimit},
 	ResourceProcessLimit:        {Category: ResourceLimit},
+	ResourceStorageLimit:        {Category: ResourceLimit, Variants: []string{"deep"}},
 
 	PreflightUnsupportedOS:    {Category: Validation},
 	PreflightMissingPrimitive: {Category: Validation, Variants: []string{"user_namespace", "namespace_limit", "apparmor", "proc_masked", "landlock", "seccomp", "idmapped_mount", "mount", "exec_stop", "cgroup", "network_namespace", "wsl1", "program", "peer_owner"}},

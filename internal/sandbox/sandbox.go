@@ -96,6 +96,37 @@ type Entry struct {
 	SHA256 string `json:"sha256"`
 	// RuntimeRoot is the resolved runtime root, or "".
 	RuntimeRoot string `json:"runtime_root,omitempty"`
+	// Interpreters are what runs the entry when it is a script: first the one of its own line, then that one's when it is a
+	// script itself. The last one is native. None for a native entry (A-POL-11).
+	Interpreters []Interpreter `json:"interpreters,omitempty"`
+	// Environment are literal variables of this entry's processes, on top of the policy's (A-SBX-08).
+	Environment map[string]string `json:"environment,omitempty"`
+}
+
+// Interpreter is one step of a script's interpreter line, resolved: what /usr/bin/env would have found is named itself.
+type Interpreter struct {
+	// Name is what the line says: an absolute path, or for env a name that was looked up in PATH. It becomes argv[0].
+	Name string `json:"name"`
+	// Args are the arguments of the line, which come before the script's path.
+	Args []string `json:"args,omitempty"`
+	// Path is the resolved path, SHA256 the lower-case hex digest of the file's bytes at apply.
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	// Found is the path that Name led to before links were followed: Name itself when that is a path.
+	Found string `json:"found"`
+}
+
+// Launch is how the script at path starts: the native program and what follows its argv[0] before the script's own
+// arguments. It is what the kernel makes of the interpreter lines, outermost first. Interpreters is not empty.
+func Launch(path string, interpreters []Interpreter) (native Interpreter, args []string) {
+	args = []string{path}
+	for i, in := range interpreters {
+		if i > 0 {
+			args = append([]string{interpreters[i-1].Path}, args...)
+		}
+		args = append(append([]string{}, in.Args...), args...)
+	}
+	return interpreters[len(interpreters)-1], args
 }
 
 // ResourcePolicy bounds the process tree of a task (A-POL-07): MiB, processes (not threads), seconds.
@@ -127,6 +158,9 @@ type EffectivePolicy struct {
 	Resources   ResourcePolicy    `json:"resources"`
 	Baseline    []BaselineGrant   `json:"baseline"`
 	Environment map[string]string `json:"environment,omitempty"`
+	// TempMB and HomeMB cap the task's temporary directory and home, in MiB; 0 means no cap (A-SBX-08).
+	TempMB int `json:"temp_mb,omitempty"`
+	HomeMB int `json:"home_mb,omitempty"`
 	// ToolConfigWrites lifts A-POL-13 (sandbox.allow_tool_config_writes).
 	ToolConfigWrites bool        `json:"allow_tool_config_writes,omitempty"`
 	Task             TaskBinding `json:"task,omitzero"`
@@ -147,7 +181,8 @@ func (p *EffectivePolicy) DeclaredAs(path string) []string {
 type TaskBinding struct {
 	Instance string `json:"instance"`
 	Task     string `json:"task"`
-	// Temp and Home are existing private host directories of this task; inside they are /tmp and the home directory.
+	// Temp and Home are existing private host directories; inside they are /tmp and the home directory. Temp is the task's,
+	// Home under development the workspace's (A-SBX-08).
 	Temp string `json:"temp"`
 	Home string `json:"home"`
 	// Guards are what a survey of the writable roots found, outermost first; each path once.
@@ -238,6 +273,9 @@ type Command struct {
 	Path   string
 	ID     FileID
 	SHA256 string
+	// Scripts are the resolved paths of the approved scripts that this command reads (A-POL-11): each must show the bytes of
+	// its approval to the process, or nothing starts.
+	Scripts []string
 	// Args follow argv[0]; argv[0] is Argv0, or Path when empty.
 	Argv0 string
 	Args  []string

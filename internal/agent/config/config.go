@@ -133,6 +133,7 @@ type Entry struct {
 	Key         string
 	Path        Path
 	RuntimeRoot Path
+	Environment map[string]string
 }
 
 // Resources are the declared resource values; 0 means that the profile's value holds.

@@ -138,11 +138,11 @@ func told(changes []Change, key string) bool {
 
 // resolvedKeys are the parts of agent.yaml that a snapshot holds resolved, so that not only their text is compared.
 var resolvedKeys = []string{"schema_version", "sandbox.profile", "sandbox.workspaces", "sandbox.mounts", "sandbox.execution.entries", "sandbox.network",
-	"sandbox.resources", "sandbox.environment"}
+	"sandbox.resources", "sandbox.environment", "sandbox.temp_mb", "sandbox.home_mb"}
 
 // declarationKey matches the written values that the statements about workspaces, mounts and entries repeat in full.
 var declarationKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^sandbox\.(workspaces|mounts|execution\.entries)(\[[0-9]+\](\.(path|access|alias|runtime_root))?)?$`)
+	return regexp.MustCompile(`^sandbox\.(workspaces|mounts|execution\.entries)(\[[0-9]+\](\.(path|access|alias|runtime_root|environment(\..+)?))?)?$`)
 })
 
 // below reports whether key is part or lies below it.
@@ -164,7 +164,7 @@ func byOrder(a, b Change) int { return order(a.Key) - order(b.Key) }
 // order keeps removed lines beside added ones of the same part.
 func order(key string) int {
 	for i, prefix := range []string{"schema_version", "sandbox.profile", "sandbox.workspaces", "sandbox.mounts", "sandbox.execution",
-		"sandbox.network", "sandbox.resources", "sandbox.environment"} {
+		"sandbox.network", "sandbox.resources", "sandbox.environment", "sandbox.temp_mb", "sandbox.home_mb"} {
 		if strings.HasPrefix(key, prefix) {
 			return i
 		}

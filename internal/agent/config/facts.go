@@ -70,6 +70,7 @@ func (s Snapshot) facts() []fact {
 		fact{id: "processes", key: "sandbox.resources.process_limit", value: fmt.Sprint(s.Resources.ProcessLimit)},
 		fact{id: "timeout", key: "sandbox.resources.execution_timeout_seconds", value: fmt.Sprint(s.Resources.TimeoutSeconds)},
 		fact{id: "cgroup", key: "sandbox.resources.cgroup", value: s.Resources.Cgroup})
+	fs = append(fs, fact{id: "temp", key: "sandbox.temp_mb", value: fmt.Sprint(s.TempMB)}, fact{id: "home", key: "sandbox.home_mb", value: fmt.Sprint(s.HomeMB)})
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
 		fs = append(fs, fact{id: "env\x00" + name, key: "sandbox.environment." + name, value: s.Environment[name]})
 	}
@@ -116,7 +117,15 @@ func (e EntryResolution) facts() []fact {
 		{id: id + "sha256", key: key + ".sha256", value: e.SHA256, of: path.id},
 		{id: id + "declared", key: key + " (declared path)", value: shownDeclared(e.Declared), of: path.id},
 		{id: id + "alias", key: key + ".alias", value: e.Alias, of: path.id},
-		{id: id + "kind", key: key + " (script, filesystem)", value: fmt.Sprint(e.Script, " ", e.Filesystem), of: path.id},
+		{id: id + "kind", key: key + " (filesystem)", value: e.Filesystem, of: path.id},
+	}
+	for i, in := range e.Interpreters {
+		one := fact{id: fmt.Sprint(id, "interpreter\x00", i), key: key + ".interpreter", value: in.shown(), of: path.id}
+		path.whole += "  interpreter " + one.value
+		fs = append(fs, one, fact{id: one.id + "\x00filesystem", key: key + ".interpreter (filesystem)", value: in.Filesystem, of: one.id})
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Environment)) {
+		fs = append(fs, fact{id: id + "env\x00" + name, key: key + ".environment." + name, value: e.Environment[name]})
 	}
 	if e.RuntimeRoot != nil {
 		root := fact{id: id + "runtime", key: key + ".runtime_root", value: e.RuntimeRoot.shown(), of: path.id}
@@ -126,6 +135,15 @@ func (e EntryResolution) facts() []fact {
 	}
 	path.whole += "  sha256 " + e.SHA256
 	return append([]fact{path}, fs...)
+}
+
+// shown is an interpreter with everything that was approved of it.
+func (in InterpreterResolution) shown() string {
+	text := written(in.Name, in.Path)
+	if len(in.Args) > 0 {
+		text += " " + strings.Join(in.Args, " ")
+	}
+	return text + "  sha256 " + in.SHA256
 }
 
 func networkFacts(n sandbox.NetworkPolicy) []fact {

@@ -106,6 +106,9 @@ func (v *view) entryRow(mark string, e EntryResolution) []string {
 	if e.RuntimeRoot != nil {
 		path += "  " + v.text("show.runtime_root", "path", e.RuntimeRoot.shown())
 	}
+	for _, in := range e.Interpreters {
+		path += "  " + v.text("show.interpreter", "interpreter", visible.Escape(in.shown()))
+	}
 	class := string(e.Class)
 	if class == "" {
 		class = "–"
@@ -172,12 +175,36 @@ func (v *view) baseline() {
 	v.section("show.baseline", []string{"show.column.name", "show.column.identifier", "show.column.origin", "show.column.condition"}, rows)
 }
 
+// environment prints where the task's directories are and every literal variable with its value.
 func (v *view) environment() {
-	v.section("show.environment", nil, [][]string{
-		{"TMPDIR, TEMP, TMP", v.text("show.temp")},
-		{"HOME", v.text("show.home")},
-		{"sandbox.environment", v.text("show.nothing")},
-	})
+	now, was := v.now.Snapshot, Snapshot{}
+	if v.applied != nil {
+		was = *v.applied
+	}
+	rows := [][]string{
+		{v.value(strconv.Itoa(was.TempMB), strconv.Itoa(now.TempMB)), "TMPDIR, TEMP, TMP", v.text("show.temp", "mb", now.TempMB)},
+		{v.value(strconv.Itoa(was.HomeMB), strconv.Itoa(now.HomeMB)), "HOME", v.text("show.home", "mb", now.HomeMB)},
+	}
+	variables := func(key string, now, was map[string]string) {
+		for _, name := range slices.Sorted(maps.Keys(now)) {
+			old, had := was[name]
+			rows = append(rows, []string{v.mark(had, old == now[name]), visible.Escape(key + name), visible.Escape(now[name])})
+		}
+		for _, name := range slices.Sorted(maps.Keys(was)) {
+			if _, kept := now[name]; !kept {
+				rows = append(rows, []string{v.text("show.applied.removed"), visible.Escape(key + name), visible.Escape(was[name])})
+			}
+		}
+	}
+	variables("", now.Environment, was.Environment)
+	for _, e := range now.Entries {
+		var old map[string]string
+		if i := slices.IndexFunc(was.Entries, func(o EntryResolution) bool { return strings.EqualFold(o.Alias, e.Alias) }); i >= 0 {
+			old = was.Entries[i].Environment
+		}
+		variables(e.Alias+": ", e.Environment, old)
+	}
+	v.section("show.environment", nil, rows)
 }
 
 // phrase translates a phrase of the policy, which speaks one language; without a text of its own it stays as it is.

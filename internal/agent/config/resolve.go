@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"path/filepath"
+	"runtime"
 	"unicode/utf8"
 
 	"sekisho/internal/fault"
@@ -41,7 +42,7 @@ func Resolve(l *Loaded) (*Resolved, Problems) {
 	r := resolver{l: l, keys: map[policy.Section][]string{}}
 	c := l.Config.Sandbox
 	out := &Resolved{Snapshot: Snapshot{SchemaVersion: SnapshotSchema, ConfigPath: l.Places.Config, Fingerprint: l.Fingerprint, Values: l.tree.Flat(),
-		Profile: c.Profile, Network: c.Network, Environment: c.Environment}}
+		Profile: c.Profile, Network: c.Network, Environment: c.Environment, TempMB: c.TempMB, HomeMB: c.HomeMB}}
 	s := &out.Snapshot
 	for _, w := range c.Workspaces {
 		if dir, ok := r.directory(w); ok {
@@ -122,7 +123,7 @@ func spelling(declared, resolved string) string {
 }
 
 func (r *resolver) entry(e Entry) (EntryResolution, bool) {
-	out := EntryResolution{Alias: e.Alias, Logical: e.Path.Logical}
+	out := EntryResolution{Alias: e.Alias, Logical: e.Path.Logical, Environment: e.Environment}
 	runtimeOK := true
 	if e.RuntimeRoot.Abs != "" {
 		var dir Resolution
@@ -133,7 +134,10 @@ func (r *resolver) entry(e Entry) (EntryResolution, bool) {
 	if e.Path.Abs == "" { // Load has said so
 		return out, false
 	}
-	exe, err := resolve.Executable(e.Path.Abs)
+	exe, err := resolve.ExecutableIn(e.Path.Abs, r.search(e))
+	if err == nil && len(exe.Interpreters) > 0 && scriptsNeedShell {
+		err = fault.New(fault.FeatureUnavailable, fault.Variant("script"), fault.Target(e.Path.Abs))
+	}
 	if err == nil && !(utf8.ValidString(exe.Path) && utf8.ValidString(e.Path.Abs)) {
 		err = errNotUTF8
 	}
@@ -142,8 +146,24 @@ func (r *resolver) entry(e Entry) (EntryResolution, bool) {
 		return out, false
 	}
 	out.Declared = spelling(e.Path.Abs, exe.Path)
-	out.Resolved, out.SHA256, out.Script, out.Filesystem, out.id = exe.Path, exe.SHA256, exe.Script, exe.Filesystem, exe.ID
+	out.Resolved, out.SHA256, out.Filesystem, out.id = exe.Path, exe.SHA256, exe.Filesystem, exe.ID
+	for _, in := range exe.Interpreters {
+		out.Interpreters = append(out.Interpreters, InterpreterResolution{in.Interpreter, in.Filesystem, in.ID})
+	}
 	return out, runtimeOK
+}
+
+// scriptsNeedShell is true where a script is no program: an approved entry must be native there (A-POL-11).
+var scriptsNeedShell = runtime.GOOS == "windows"
+
+// search is the PATH that an entry's process gets, in which its interpreter is looked for when it says so.
+func (r *resolver) search(e Entry) string {
+	for _, vars := range []map[string]string{e.Environment, r.l.Config.Sandbox.Environment} {
+		if path, ok := vars["PATH"]; ok {
+			return path
+		}
+	}
+	return resolve.SystemPath
 }
 
 func (r *resolver) osRuntime() []policy.Directory {
@@ -239,7 +259,7 @@ func (r *resolver) classes(s *Snapshot, p sandbox.EffectivePolicy) {
 
 // declared turns a snapshot into the policy's input; the caller adds what a snapshot does not hold.
 func (s Snapshot) declared(osRuntime []policy.Directory) policy.SandboxPolicy {
-	d := policy.SandboxPolicy{Profile: s.Profile, OSRuntime: osRuntime, Network: s.Network, Environment: s.Environment,
+	d := policy.SandboxPolicy{Profile: s.Profile, OSRuntime: osRuntime, Network: s.Network, Environment: s.Environment, TempMB: s.TempMB, HomeMB: s.HomeMB,
 		Resources: policy.Resources(s.Resources)}
 	for _, w := range s.Workspaces {
 		d.Workspaces = append(d.Workspaces, w.declared())
@@ -248,7 +268,10 @@ func (s Snapshot) declared(osRuntime []policy.Directory) policy.SandboxPolicy {
 		d.Mounts = append(d.Mounts, policy.Mount{Directory: m.declared(), Access: m.Access})
 	}
 	for _, e := range s.Entries {
-		entry := policy.Entry{Alias: e.Alias, Declared: e.Declared, Path: e.Resolved, ID: e.id, SHA256: e.SHA256, Script: e.Script, Filesystem: e.Filesystem}
+		entry := policy.Entry{Alias: e.Alias, Declared: e.Declared, Path: e.Resolved, ID: e.id, SHA256: e.SHA256, Filesystem: e.Filesystem, Environment: e.Environment}
+		for _, in := range e.Interpreters {
+			entry.Interpreters = append(entry.Interpreters, policy.Interpreter{Interpreter: in.Interpreter, ID: in.id, Filesystem: in.Filesystem})
+		}
 		if e.RuntimeRoot != nil {
 			dir := e.RuntimeRoot.declared()
 			entry.RuntimeRoot = &dir

@@ -1,8 +1,11 @@
 package config
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -194,10 +197,76 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// A configuration whose problems are all of one kind that comes later says so with its own code.
+// A script is approved together with its interpreter: both are shown, stored and compared.
 //
-// proves A-CFG-01
-func TestScriptEntryComesLater(t *testing.T) {
+// proves A-POL-11, A-CFG-05
+func TestAScriptIsApprovedAsAPair(t *testing.T) {
+	w := newWorld(t, "en")
+	interpreter := w.path("elsewhere/interpreter")
+	put(t, interpreter, "\x7fELF one")
+	if err := os.Chmod(interpreter, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, w.path("rt/bin/tool"), "#!"+interpreter+" -x\n")
+	l, r := w.load()
+	entry := r.Policy.Entries[0]
+	if len(entry.Interpreters) != 1 || entry.Interpreters[0].Path != interpreter || entry.Interpreters[0].SHA256 != hashOf("\x7fELF one") || entry.Interpreters[0].Args[0] != "-x" {
+		t.Fatalf("entry %+v", entry)
+	}
+	if !slices.ContainsFunc(r.Policy.Roots, func(root sandbox.Root) bool {
+		return root.Path == interpreter && root.File && root.Rights == sandbox.Read|sandbox.Execute
+	}) {
+		t.Errorf("the interpreter is no root: %+v", r.Policy.Roots)
+	}
+	var shown bytes.Buffer
+	if err := Apply(t.Context(), l, r, w.store, UI{Out: &shown, Yes: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Show(&shown, l, r, Problems{}, w.store); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(shown.String(), hashOf("\x7fELF one")); got != 2 {
+		t.Errorf("the interpreter's digest is shown %d times by apply and show:\n%s", got, shown.String())
+	}
+	put(t, interpreter, "\x7fELF two")
+	_, r = w.load()
+	if err := w.store.Compare(r.Snapshot); fault.CodeOf(err) != fault.ConfigurationChanged || !strings.Contains(fault.As(err).Args["differences"], "tool.interpreter") {
+		t.Errorf("another interpreter: %v", err)
+	}
+}
+
+// proves A-POL-11, A-ERR-01
+func TestScriptsThatAreNotApproved(t *testing.T) {
+	for _, lang := range []string{"en", "ja"} {
+		w := newWorld(t, lang)
+		for variant, line := range map[string]string{
+			"": "#!\n", "crlf": "#!/bin/sh\r\n", "bom": "\xef\xbb\xbf#!/bin/sh\n", "too_long": "#!/" + strings.Repeat("x", 300), "relative": "#!sh\n",
+			"env": "#!/usr/bin/env a b\n", "missing": "#!/nowhere/sh\n", "too_deep": "#!" + w.path("rt/bin/tool") + "\n",
+		} {
+			put(t, w.path("rt/bin/tool"), line)
+			l, p := Load(w.places)
+			if p.Err() != nil {
+				t.Fatal(p.Err())
+			}
+			_, p = Resolve(l)
+			f := fault.As(errors.Join(p.faults...))
+			if len(p.Errors) != 1 || p.Errors[0].Path != "sandbox.execution.entries[0].path" || f == nil || f.Code != fault.ExecutableScriptInvalid || f.Variant != variant {
+				t.Errorf("%s: %+v, %v", variant, p.Errors, p.Err())
+				continue
+			}
+			sentence, remedy := l.Locale.Error(f)
+			if got := report(t, p, l.Locale, w.places); !strings.Contains(got, strings.ReplaceAll(sentence, w.path(""), "DIR")) || !strings.Contains(got, remedy) || !strings.Contains(got, "rt/bin/tool") {
+				t.Errorf("%s: the report lacks sentence or remedy:\n%s", variant, got)
+			}
+		}
+	}
+}
+
+// proves A-POL-11: on Windows
+func TestAScriptMustBeRunByAShellOnWindows(t *testing.T) {
+	old := scriptsNeedShell
+	scriptsNeedShell = true
+	t.Cleanup(func() { scriptsNeedShell = old })
 	w := newWorld(t, "en")
 	put(t, w.path("rt/bin/tool"), "#!/bin/sh\n")
 	l, p := Load(w.places)
@@ -208,10 +277,37 @@ func TestScriptEntryComesLater(t *testing.T) {
 	if code := fault.CodeOf(p.Err()); code != fault.FeatureUnavailable {
 		t.Errorf("code %q", code)
 	}
-	if len(p.Errors) != 1 || p.Errors[0].Path != "sandbox.execution.entries[0].path" {
-		t.Errorf("%+v", p.Errors)
+	if got := report(t, p, l.Locale, w.places); !strings.Contains(got, "On Windows an approved entry must be native; scripts run through an approved shell or interpreter.") {
+		t.Errorf("got:\n%s", got)
 	}
-	if got := report(t, p, l.Locale, w.places); !strings.Contains(got, ".pyenv/versions/") || !strings.Contains(got, "npm") {
-		t.Errorf("shims are not explained:\n%s", got)
+}
+
+// The interpreter of env is looked for in the PATH that the entry's process gets.
+//
+// proves A-POL-11, A-SBX-08
+func TestEnvironmentBelongsToWhatIsApplied(t *testing.T) {
+	w := newWorld(t, "en")
+	put(t, w.path("elsewhere/lang"), "\x7fELF")
+	if err := os.Chmod(w.path("elsewhere/lang"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, w.path("rt/bin/tool"), "#!/usr/bin/env lang\n")
+	w.edit("sandbox:\n", "sandbox:\n  environment: {PATH: \""+w.path("elsewhere")+":/usr/bin\", LEVEL: \"1\"}\n")
+	l, r := w.load()
+	if in := r.Policy.Entries[0].Interpreters; len(in) != 1 || in[0].Path != w.path("elsewhere/lang") || in[0].Name != "lang" {
+		t.Errorf("interpreters %+v", in)
+	}
+	if r.Policy.Environment["LEVEL"] != "1" {
+		t.Errorf("environment %v", r.Policy.Environment)
+	}
+	var shown bytes.Buffer
+	if err := Apply(t.Context(), l, r, w.store, UI{Out: &shown, Yes: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.edit(`LEVEL: "1"`, `LEVEL: "2"`)
+	_, r = w.load()
+	err := w.store.Compare(r.Snapshot)
+	if f := fault.As(err); f == nil || f.Args["differences"] != "~ sandbox.environment.LEVEL: 1 → 2" {
+		t.Errorf("another value: %v", err)
 	}
 }

@@ -3,15 +3,13 @@ package config
 import (
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 
-	"sekisho/internal/fault"
 	"sekisho/internal/yamltree"
 )
 
-// Shipped values of keys whose other values come later.
+// Shipped caps of A-SBX-08, in MiB.
 const (
 	shippedTempMB = 4096
 	shippedHomeMB = 8192
@@ -43,8 +41,8 @@ func (s *sections) sandbox(m *yamltree.Section) {
 	}
 	execution.Done()
 	c.Environment = environment(m.Key("environment"))
-	c.TempMB = onlyShipped(m.Key("temp_mb"), shippedTempMB)
-	c.HomeMB = onlyShipped(m.Key("home_mb"), shippedHomeMB)
+	c.TempMB = count(m.Key("temp_mb"), shippedTempMB)
+	c.HomeMB = count(m.Key("home_mb"), shippedHomeMB)
 	c.AllowToolConfigWrites = m.Key("allow_tool_config_writes").Bool(false)
 	s.network(m.Key("network").Section())
 	s.resources(m.Key("resources").Section())
@@ -80,8 +78,7 @@ func (s *sections) entry(item yamltree.Value) {
 	m := item.Section()
 	defer m.Done()
 	alias, path, runtime, env := m.Key("alias"), m.Key("path"), m.Key("runtime_root"), m.Key("environment")
-	environment(env)
-	e := Entry{Key: item.Path(), RuntimeRoot: s.path(runtime)}
+	e := Entry{Key: item.Path(), RuntimeRoot: s.path(runtime), Environment: environment(env)}
 	if path.Required() {
 		e.Path = s.path(path)
 	}
@@ -119,24 +116,13 @@ func shaped(item yamltree.Value, form string) bool {
 	return item.Present()
 }
 
-// environment checks the shape; any variable comes later.
+// environment reads literal variables; the policy judges their names (A-SBX-08).
 func environment(v yamltree.Value) map[string]string {
-	vars := v.Free()
-	for _, e := range vars {
-		e.Value.Text("")
+	vars := map[string]string{}
+	for _, e := range v.Free() {
+		vars[e.Name] = e.Value.Text("")
 	}
-	if len(vars) > 0 {
-		v.Refuse(fault.FeatureUnavailable, yamltree.T("config.later.environment"), yamltree.T("yaml.accepts.one_of", "values", "{}"))
-	}
-	return nil
-}
-
-func onlyShipped(v yamltree.Value, shipped int) int {
-	n := count(v, int64(shipped))
-	if n != shipped {
-		later(v, strconv.Itoa(shipped))
-	}
-	return n
+	return vars
 }
 
 func (s *sections) resources(m *yamltree.Section) {

@@ -36,6 +36,8 @@ type Snapshot struct {
 	Network     sandbox.NetworkPolicy  `json:"network"`
 	Resources   sandbox.ResourcePolicy `json:"resources"`
 	Environment map[string]string      `json:"environment"`
+	TempMB      int                    `json:"temp_mb"`
+	HomeMB      int                    `json:"home_mb"`
 }
 
 // Resolution is one declared directory: as written, where it leads, which object that is, and on which kind of filesystem.
@@ -62,11 +64,20 @@ type EntryResolution struct {
 	Declared    string        `json:"declared,omitempty"` // as Resolution's
 	Resolved    string        `json:"resolved"`
 	SHA256      string        `json:"sha256"`
-	Script      bool          `json:"script"`
 	Filesystem  string        `json:"filesystem"`
 	RuntimeRoot *Resolution   `json:"runtime_root,omitempty"`
+	// Interpreters are the other part of a script's pair (A-POL-11).
+	Interpreters []InterpreterResolution `json:"interpreters,omitempty"`
+	Environment  map[string]string       `json:"environment,omitempty"`
 	// id is the object that was just resolved; a stored record has none.
 	id sandbox.FileID
+}
+
+// InterpreterResolution is one interpreter of a script, see sandbox.Interpreter.
+type InterpreterResolution struct {
+	sandbox.Interpreter
+	Filesystem string `json:"filesystem"`
+	id         sandbox.FileID
 }
 
 // decodeSnapshot is strict: unknown members, duplicate names, malformed hashes or paths make the record corrupt.
@@ -124,7 +135,7 @@ func (s Snapshot) wellFormed() error {
 
 func (s Snapshot) limitsWellFormed() error {
 	r := s.Resources
-	if r.MemoryMB < 1 || r.ProcessLimit < 1 || r.TimeoutSeconds < 1 || r.Cgroup == "" {
+	if r.MemoryMB < 1 || r.ProcessLimit < 1 || r.TimeoutSeconds < 1 || r.Cgroup == "" || s.TempMB < 1 || s.HomeMB < 1 {
 		return errors.New("a resource limit is missing")
 	}
 	return networkWellFormed(s.Network)
@@ -188,6 +199,11 @@ func (e EntryResolution) wellFormed() error {
 	case e.RuntimeRoot != nil:
 		if err := e.RuntimeRoot.wellFormed(); err != nil {
 			return err
+		}
+	}
+	for _, in := range e.Interpreters {
+		if in.Name == "" || !cleanAbs(in.Path) || !cleanAbs(in.Found) || !isSHA256(in.SHA256) {
+			return fmt.Errorf("malformed interpreter %q", in.Path)
 		}
 	}
 	return declaredWellFormed(e.Declared, e.Resolved)

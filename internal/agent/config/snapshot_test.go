@@ -14,7 +14,7 @@ import (
 	"sekisho/internal/strictjson"
 )
 
-var ignoreID = cmpopts.IgnoreUnexported(EntryResolution{})
+var ignoreID = cmpopts.IgnoreUnexported(EntryResolution{}, InterpreterResolution{})
 
 func genSnapshot(t *rapid.T) Snapshot {
 	letter := rapid.SampledFrom([]string{"a", "b", "c"})
@@ -29,13 +29,19 @@ func genSnapshot(t *rapid.T) Snapshot {
 		Workspaces: rapid.SliceOfN(dir, 0, 3).Draw(t, "workspaces"),
 		Network:    sandbox.NetworkPolicy{Access: sandbox.NetworkNone},
 		Resources: sandbox.ResourcePolicy{Profile: "normal", MemoryMB: rapid.IntRange(1, 2).Draw(t, "memory"), ProcessLimit: 1,
-			TimeoutSeconds: 1, Cgroup: "auto"}}
+			TimeoutSeconds: 1, Cgroup: "auto"}, TempMB: rapid.IntRange(1, 2).Draw(t, "temp"), HomeMB: 1}
 	for range rapid.IntRange(0, 2).Draw(t, "mounts") {
 		s.Mounts = append(s.Mounts, MountResolution{dir.Draw(t, "mount"), rapid.SampledFrom(mountAccesses).Draw(t, "access")})
 	}
 	for _, alias := range rapid.SliceOfNDistinct(letter, 0, 3, rapid.ID).Draw(t, "aliases") {
 		e := EntryResolution{Alias: alias, Class: sandbox.ClassEntry, Logical: letter.Draw(t, "logical"), Declared: declared.Draw(t, "declared"), Resolved: "/" + letter.Draw(t, "resolved"),
-			SHA256: hashOf(letter.Draw(t, "hash")), Script: rapid.Bool().Draw(t, "script"), Filesystem: "xfs"}
+			SHA256: hashOf(letter.Draw(t, "hash")), Filesystem: "xfs"}
+		if rapid.Bool().Draw(t, "script") {
+			e.Interpreters = []InterpreterResolution{{Interpreter: sandbox.Interpreter{Name: "x", Path: "/" + letter.Draw(t, "interpreter"), Found: "/x", SHA256: hashOf(letter.Draw(t, "interpreter hash"))}, Filesystem: "xfs"}}
+		}
+		if rapid.Bool().Draw(t, "variables") {
+			e.Environment = map[string]string{letter.Draw(t, "variable"): letter.Draw(t, "value")}
+		}
 		if rapid.Bool().Draw(t, "runtime") {
 			r := dir.Draw(t, "runtime root")
 			e.RuntimeRoot = &r

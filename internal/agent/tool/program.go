@@ -3,6 +3,8 @@ package tool
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"sekisho/internal/audit"
@@ -16,7 +18,29 @@ import (
 // program is an executable that the policy lets start, identified by the file that was hashed.
 type program struct {
 	path, alias, sha256 string
-	id                  sandbox.FileID
+	id                  sandbox.FileID // of the native program: path's own, or the last interpreter's
+	interpreters        []sandbox.Interpreter
+	environment         map[string]string
+}
+
+// command is what starts p with args: p itself, or its native interpreter with everything that its interpreter lines say
+// (A-POL-11). An approved script must be the approved one when it is read, too; one of the workspace is what it is then.
+func (p program) command(args []string) sandbox.Command {
+	c := sandbox.Command{Path: p.path, ID: p.id, SHA256: p.sha256, Args: args}
+	if len(p.interpreters) > 0 {
+		native, before := sandbox.Launch(p.path, p.interpreters)
+		c.Path, c.SHA256, c.Argv0, c.Args = native.Path, native.SHA256, native.Name, append(before, args...)
+		if p.alias != "" {
+			c.Scripts = append(c.Scripts, p.path)
+			for _, in := range p.interpreters[:len(p.interpreters)-1] {
+				c.Scripts = append(c.Scripts, in.Path)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.environment)) {
+		c.Env = append(c.Env, name+"="+p.environment[name])
+	}
+	return c
 }
 
 // program finds what a.executable names: the alias of an approved program, else a path (A-TOOL-04, A-POL-05).
@@ -31,7 +55,7 @@ func (d *Dispatcher) program(ctx context.Context, a runArgs, cwd string) (progra
 		if err != nil {
 			return program{}, d.notStarted(a, e.Path, e.Alias, fault.As(err), "")
 		}
-		return program{path: e.Path, alias: e.Alias, sha256: e.SHA256, id: id}, nil
+		return program{path: e.Path, alias: e.Alias, sha256: e.SHA256, id: id, interpreters: e.Interpreters, environment: e.Environment}, nil
 	}
 	path := a.executable
 	if !strings.Contains(path, "/") && !d.exists(cwd+"/"+path) {
@@ -72,12 +96,6 @@ func (d *Dispatcher) programFile(ctx context.Context, a runArgs, path string, t 
 		return program{}, d.unresolved(path, sandbox.Execute, err)
 	}
 	defer f.Close()
-	if request.Script, err = resolve.IsScript(f); err != nil {
-		return program{}, d.unresolved(path, sandbox.Execute, err)
-	}
-	if decision := policy.Decide(d.deps.Policy, request); !decision.Allow {
-		return program{}, d.notStarted(a, path, "", decision.Fault(valid(path)), decision.Reason)
-	}
 	sum, err := resolve.HashFile(ctx, f)
 	switch {
 	case ctx.Err() != nil:
@@ -88,7 +106,52 @@ func (d *Dispatcher) programFile(ctx context.Context, a runArgs, path string, t 
 	case err != nil:
 		return program{}, d.unresolved(path, sandbox.Execute, err)
 	}
-	return program{path: t.Path(), sha256: sum, id: t.Info().ID}, nil
+	p := program{path: t.Path(), sha256: sum, id: t.Info().ID}
+	chain, err := resolve.Interpreters(ctx, t.Path(), f, d.searchPath(), d.findInterpreter)
+	switch e := fault.As(err); {
+	case ctx.Err() != nil:
+		return program{}, d.hashingEnded(a, ctx)
+	case e != nil:
+		return program{}, d.notStarted(a, path, "", e.With(fault.Target(valid(path))), e.Variant)
+	case err != nil:
+		return program{}, d.unresolved(path, sandbox.Execute, err)
+	}
+	for _, in := range chain {
+		p.interpreters, p.id = append(p.interpreters, in.Interpreter), in.ID
+	}
+	return p, nil
+}
+
+// searchPath is where a script that asks env for its interpreter finds it: the PATH that its process gets.
+func (d *Dispatcher) searchPath() string {
+	if path, ok := d.deps.Policy.Environment["PATH"]; ok {
+		return path
+	}
+	return resolve.SystemPath
+}
+
+// findInterpreter opens an interpreter of a Workspace Artifact or Runtime Component: a file of an executable root (A-POL-11).
+func (d *Dispatcher) findInterpreter(name string) (resolve.Found, error) {
+	t, err := d.deps.Roots.Resolve(name, rootio.Existing)
+	if err != nil {
+		if e := fault.As(err); e != nil && e.Category() == fault.PolicyDeny {
+			err = fault.New(fault.ExecutableScriptInvalid, fault.Variant("outside"), fault.Cause(err))
+		}
+		return resolve.Found{}, err
+	}
+	defer t.Close()
+	want := policy.Request{Kind: policy.Filesystem, Path: t.Path(), Want: sandbox.Read | sandbox.Execute}
+	if !policy.Decide(d.deps.Policy, want).Allow {
+		return resolve.Found{}, fault.New(fault.ExecutableScriptInvalid, fault.Variant("outside"))
+	}
+	if t.Info().Kind != rootio.File || t.Info().Mode&0o111 == 0 {
+		return resolve.Found{}, fault.New(fault.ExecutableScriptInvalid, fault.Variant("missing"))
+	}
+	f, err := t.OpenRead()
+	if err != nil {
+		return resolve.Found{}, err
+	}
+	return resolve.Found{Path: t.Path(), ID: t.Info().ID, File: f}, nil
 }
 
 // hashingEnded answers for a program that was still being read when its call's time was over or the task ended.
@@ -125,8 +188,8 @@ func (d *Dispatcher) notStarted(a runArgs, path, alias string, e *fault.Error, r
 func (d *Dispatcher) startable(executable string, e *fault.Error) string {
 	say := valid(executable)
 	switch {
-	case e.Code == fault.ExecutableApprovalMissing && e.Variant == "script":
-		say += " is a script (it starts with #!), and a script cannot be started itself; start its interpreter by its alias and pass the script as an argument"
+	case e.Code == fault.ExecutableScriptInvalid:
+		return say + " is a script whose first line names no interpreter that may run it" + scriptProblems[e.Variant] + "; correct the line, or start an interpreter by its alias and pass the script as an argument"
 	case e.Code == fault.ExecutableHashChanged, e.Code == fault.ExecutableResolutionChanged:
 		return say + " is no longer the program that was approved"
 	}
@@ -134,13 +197,21 @@ func (d *Dispatcher) startable(executable string, e *fault.Error) string {
 	for _, entry := range d.deps.Policy.Entries {
 		aliases = append(aliases, entry.Alias)
 	}
-	switch {
-	case len(aliases) == 0 && e.Variant == "script":
-		return say + "; no program has an alias"
-	case len(aliases) == 0:
+	if len(aliases) == 0 {
 		return say + " is not approved, and no program has an alias"
-	case e.Variant == "script":
-		return say + "; approved aliases are " + strings.Join(aliases, ", ")
 	}
 	return say + " is not approved; approved aliases are " + strings.Join(aliases, ", ")
+}
+
+// scriptProblems tell the model what is wrong with a script's first line, by the variant of executable.script_invalid.
+var scriptProblems = map[string]string{
+	"crlf":      " (the line ends with CR LF)",
+	"bom":       " (a byte order mark stands before it)",
+	"too_long":  " (it is longer than 256 bytes)",
+	"relative":  " (it is no absolute path)",
+	"env":       " (after env there must be one name, or -S and plain words)",
+	"missing":   " (there is no such program)",
+	"outside":   " (it lies in no root from which programs may run)",
+	"too_deep":  " (the interpreters are scripts themselves, in a loop or too many)",
+	"too_large": " (it is too large)",
 }

@@ -47,17 +47,19 @@ func (d *Dispatcher) prepareRun(ctx context.Context, s Scope, call agent.ToolCal
 // run starts the program in the task's sandbox and waits for its end. The audit gets process.start before anything happens
 // and one process.exit for it, whatever follows.
 func (d *Dispatcher) run(ctx context.Context, s Scope, call agent.ToolCall, a runArgs, cwd string, prog program, begun time.Time) outcome {
-	err := d.audit(s, call, audit.Event{
-		Event: audit.ProcessStart, Exe: prog.path, Alias: prog.alias, SHA256: prog.sha256, ArgumentCount: audit.Int(len(a.args)), Decision: audit.Allow,
-	})
+	started := audit.Event{Event: audit.ProcessStart, Exe: prog.path, Alias: prog.alias, SHA256: prog.sha256, ArgumentCount: audit.Int(len(a.args)), Decision: audit.Allow}
+	if n := len(prog.interpreters); n > 0 {
+		started.Interpreter, started.InterpreterSHA256 = prog.interpreters[n-1].Path, prog.interpreters[n-1].SHA256
+	}
+	err := d.audit(s, call, started)
 	if err != nil {
 		return unaudited(err)
 	}
 	var stdout, stderr output
-	exit, fatal, err := d.start(ctx, s, sandbox.Command{
-		Path: prog.path, ID: prog.id, SHA256: prog.sha256, Args: a.args, Dir: cwd, Stdin: stdin(a), Stdout: &stdout, Stderr: &stderr,
-		Timeout: max(d.timeout(a)-time.Since(begun), time.Millisecond),
-	})
+	command := prog.command(a.args)
+	command.Dir, command.Stdin, command.Stdout, command.Stderr = cwd, stdin(a), &stdout, &stderr
+	command.Timeout = max(d.timeout(a)-time.Since(begun), time.Millisecond)
+	exit, fatal, err := d.start(ctx, s, command)
 	ended := audit.Event{Event: audit.ProcessExit, Exe: prog.path, Alias: prog.alias}
 	o := outcome{}
 	switch e := fault.As(err); {

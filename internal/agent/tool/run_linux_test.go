@@ -122,7 +122,7 @@ func TestRunRefuses(t *testing.T) {
 		{"shell in the workspace", "./bash", ".", fault.ExecutableShellUnsupported, "shell"},
 		{"FIFO", "./pipe", ".", fault.PolicyDenied, "special_file"},
 		{"outside by dots", "../out/prog", ".", fault.ExecutableApprovalMissing, "not_allowlisted"},
-		{"script", "./script", ".", fault.ExecutableApprovalMissing, "script"},
+		{"script of an interpreter that nobody granted", "./script", ".", fault.ExecutableScriptInvalid, "outside"},
 		{"missing file", "./none", ".", fault.ToolFailed, ""},
 		{"directory", w.ws, ".", fault.ToolFailed, ""},
 		{"cwd is a file", "go", "file", fault.ToolFailed, ""},

@@ -21,6 +21,9 @@ type box struct {
 	conn  *wire.Conn
 	group cgroup.Group // nil in a throw-away sandbox
 
+	// copies are the approved scripts of which this box has a private copy, by path.
+	copies map[string]bool
+
 	replies  chan reply    // what PID 1 says; closed when it can say no more
 	gone     chan struct{} // closed when PID 1 has ended, and with it its whole pid namespace
 	exceeded chan struct{} // receives once when a fork was refused, or the limit of tasks was reached

@@ -40,6 +40,12 @@ func (j *job) launch(ctx context.Context, c sandbox.Command) (*process, error) {
 }
 
 func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *stdio) error {
+	for _, script := range c.Scripts {
+		if _, ok := p.box.copies[script]; !ok {
+			wire.CloseAll(pipes.theirs[:])
+			return fault.New(fault.ExecutableHashChanged, fault.Target(script))
+		}
+	}
 	argv0 := c.Argv0
 	if argv0 == "" {
 		argv0 = c.Path

@@ -70,7 +70,7 @@ func (b *Backend) rehearse(ctx context.Context, j *job, c sandbox.Command) error
 // rehearsal chooses what is run: the system's smallest program together with the system's own runtime, or, where there is
 // none, this program, which then does nothing.
 func (b *Backend) rehearsal() (sandbox.Command, []sandbox.Root, error) {
-	if exe, err := resolve.Executable(b.smallest); err == nil && !exe.Script {
+	if exe, err := resolve.Executable(b.smallest); err == nil && len(exe.Interpreters) == 0 {
 		if runtime, err := resolve.OSRuntime(); err == nil {
 			var roots []sandbox.Root
 			for _, r := range runtime {

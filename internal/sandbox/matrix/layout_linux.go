@@ -121,5 +121,9 @@ func directory(path string) (policy.Directory, error) {
 
 func entry(alias, path string) (policy.Entry, error) {
 	e, err := resolve.Executable(path)
-	return policy.Entry{Alias: alias, Declared: path, Path: e.Path, ID: e.ID, SHA256: e.SHA256, Script: e.Script, Filesystem: e.Filesystem}, err
+	out := policy.Entry{Alias: alias, Declared: path, Path: e.Path, ID: e.ID, SHA256: e.SHA256, Filesystem: e.Filesystem}
+	for _, in := range e.Interpreters {
+		out.Interpreters = append(out.Interpreters, policy.Interpreter(in))
+	}
+	return out, err
 }

@@ -37,9 +37,7 @@ func Compile(d SandboxPolicy) (sandbox.EffectivePolicy, error) {
 	if d.Profile != ProfileReadonly && d.Profile != ProfileDevelopment {
 		c.invalid(InProfile, -1, "", "policy_profile", fault.Arg("value", d.Profile))
 	}
-	if len(d.Environment) > 0 {
-		c.problem(InEnvironment, -1, "", fault.FeatureUnavailable, "environment")
-	}
+	environment := c.environment(d.Environment, InEnvironment, -1, "")
 	c.workspaces()
 	c.mounts()
 	entries := c.entries()
@@ -63,6 +61,9 @@ func Compile(d SandboxPolicy) (sandbox.EffectivePolicy, error) {
 		Baseline:  Baseline(d.Profile, network.Access),
 
 		ToolConfigWrites: d.ToolConfigWrites,
+		Environment:      environment,
+		TempMB:           d.TempMB,
+		HomeMB:           d.HomeMB,
 	}, nil
 }
 
@@ -113,10 +114,8 @@ func (c *compiler) entries() []sandbox.Entry {
 	var out []sandbox.Entry
 	for i, e := range c.in.Entries {
 		c.alias(i, e.Alias)
-		if e.Script {
-			c.problem(InEntries, i, "path", fault.FeatureUnavailable, "script", fault.Target(e.Path))
-		}
-		entry := sandbox.Entry{Alias: e.Alias, Class: sandbox.ClassEntry, Path: e.Path, SHA256: e.SHA256}
+		entry := sandbox.Entry{Alias: e.Alias, Class: sandbox.ClassEntry, Path: e.Path, SHA256: e.SHA256,
+			Environment: c.environment(e.Environment, InEntries, i, "environment")}
 		origin := sandbox.OriginApprovedEntry
 		if IsShell(e.Path[strings.LastIndexByte(e.Path, '/')+1:]) {
 			entry.Class, origin = sandbox.ClassShell, sandbox.OriginApprovedShell
@@ -125,6 +124,13 @@ func (c *compiler) entries() []sandbox.Entry {
 		if c.usable(e.Path, e.Filesystem, InEntries, i, "path") {
 			c.spelled(e.Declared, e.Path, InEntries, i, "path")
 			c.grant(sandbox.Root{Path: e.Path, File: true, Rights: rights, Origins: []sandbox.Origin{origin}, ID: e.ID}, InEntries, i, "path")
+		}
+		for _, in := range e.Interpreters {
+			if c.usable(in.Path, in.Filesystem, InEntries, i, "path") {
+				c.spelled(in.Found, in.Path, InEntries, i, "path")
+				c.grant(sandbox.Root{Path: in.Path, File: true, Rights: rights, Origins: []sandbox.Origin{sandbox.OriginApprovedEntry}, ID: in.ID}, InEntries, i, "path")
+			}
+			entry.Interpreters = append(entry.Interpreters, in.Interpreter)
 		}
 		if r := e.RuntimeRoot; r != nil {
 			entry.RuntimeRoot = r.Path

@@ -31,8 +31,6 @@ type Request struct {
 	Guards []sandbox.Guard
 	// Alias asks for the approved entry of that name (Process).
 	Alias string
-	// Script tells that the file at Path starts with "#!" (Process without Alias).
-	Script bool
 }
 
 // Reasons of a denial, as the audit records them.
@@ -41,7 +39,6 @@ const (
 	ReasonMissingRight   = "missing_right"   // a root covers it, without the right wanted
 	ReasonAliasRequired  = "alias_required"  // an approved entry was named by its path
 	ReasonShell          = "shell"           // a shell that is not an approved one
-	ReasonScript         = "script"          // a script as entry process: not yet available
 	ReasonToolConfig     = "tool_config"     // the host or its tools run it later (A-POL-13)
 	ReasonHardLinks      = "hard_links"      // its files are also linked outside the writable roots (A-POL-10)
 )
@@ -77,8 +74,6 @@ func (d Decision) Fault(target string) *fault.Error {
 	}
 	opts := []fault.Option{fault.Target(target)}
 	switch d.Reason {
-	case ReasonScript:
-		opts = append(opts, fault.Variant("script"))
 	case ReasonToolConfig, ReasonHardLinks:
 		opts = append(opts, fault.Variant(d.Reason))
 	case ReasonMissingRight:
@@ -165,8 +160,6 @@ func decideProcess(p *sandbox.EffectivePolicy, req Request) Decision {
 		return deny(fault.ExecutableApprovalMissing, ReasonNotAllowlisted)
 	case IsShell(path.Base(req.Path)):
 		return deny(fault.ExecutableShellUnsupported, ReasonShell)
-	case req.Script:
-		return deny(fault.ExecutableApprovalMissing, ReasonScript)
 	}
 	return Decision{Allow: true, Root: rootOf(p, req.Path), Class: class}
 }

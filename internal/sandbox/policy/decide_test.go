@@ -103,7 +103,6 @@ func TestDecideProcess(t *testing.T) {
 		{dev, Request{Path: "/w/sub/sh"}, "executable.shell_unsupported shell"},
 		{dev, Request{Path: "/w/sub/busybox"}, "executable.shell_unsupported shell"},
 		{dev, Request{Path: "/w/sub/shell"}, "allow workspace_artifact"},
-		{dev, Request{Path: "/w/test", Script: true}, "executable.approval_missing script"},
 		{dev, Request{Path: "/usr/bin/env"}, "executable.approval_missing not_allowlisted"},
 		{dev, Request{Path: "/m/prog"}, "executable.approval_missing not_allowlisted"},
 		{dev, Request{Path: "/opt/go2/prog"}, "executable.approval_missing not_allowlisted"},
@@ -159,7 +158,6 @@ func TestDenialsAreFaults(t *testing.T) {
 		{Request{Kind: Process, Path: "/opt/go/bin/go"}, "policy.denied.alias_required: x"},
 		{Request{Kind: Process, Alias: "no"}, "executable.approval_missing: x"},
 		{Request{Kind: Process, Path: "/w/sh"}, "executable.shell_unsupported: x"},
-		{Request{Kind: Process, Path: "/w/s", Script: true}, "executable.approval_missing.script: x"},
 	} {
 		f := Decide(p, c.req).Fault("x")
 		if f.Error() != c.want {

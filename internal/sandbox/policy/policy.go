@@ -36,6 +36,8 @@ type SandboxPolicy struct {
 	ToolConfigWrites bool
 	// Machine names the servers that no endpoint may be.
 	Machine Machine
+	// TempMB and HomeMB are the caps of A-SBX-08 in MiB.
+	TempMB, HomeMB int
 }
 
 // Directory is one declared directory: as declared and as resolved.
@@ -61,11 +63,20 @@ type Entry struct {
 	Path     string // resolved
 	ID       sandbox.FileID
 	SHA256   string
-	// Script is true when the file starts with "#!".
-	Script     bool
-	Filesystem string
+	// Interpreters are what a script needs (A-POL-11); none for a native program.
+	Interpreters []Interpreter
+	Filesystem   string
 	// RuntimeRoot is nil when absent.
 	RuntimeRoot *Directory
+	// Environment are literal variables of this entry.
+	Environment map[string]string
+}
+
+// Interpreter is one resolved interpreter of a script.
+type Interpreter struct {
+	sandbox.Interpreter
+	ID         sandbox.FileID
+	Filesystem string
 }
 
 // Resources is a resource profile with overrides; zero means not overridden.

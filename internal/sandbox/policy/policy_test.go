@@ -190,8 +190,14 @@ func TestProblems(t *testing.T) {
 			d.Entries[0].RuntimeRoot = nil
 			d.Entries = append(d.Entries, entry("GO", "/opt/other", ""), entry("", "/opt/third", ""), entry("a/b", "/opt/fourth", ""))
 		}, []string{"sandbox.execution.entries[2].alias policy_alias_twice", "sandbox.execution.entries[3].alias policy_alias", "sandbox.execution.entries[4].alias policy_alias"}},
-		{"script", func(d *SandboxPolicy) { d.Entries[1].Script = true }, []string{"sandbox.execution.entries[1].path script"}},
-		{"environment", func(d *SandboxPolicy) { d.Environment = map[string]string{"A": "b"} }, []string{"sandbox.environment environment"}},
+		{"interpreter of a refused file system", func(d *SandboxPolicy) {
+			d.Entries[1].Interpreters = []Interpreter{{Interpreter: sandbox.Interpreter{Path: "/mnt/perl", Found: "/mnt/perl"}, Filesystem: "nfs"}}
+		}, []string{"sandbox.execution.entries[1].path policy_filesystem"}},
+		{"environment", func(d *SandboxPolicy) {
+			d.Environment = map[string]string{"API_TOKEN": "x", "OK": "y"}
+			d.Entries[1].Environment = map[string]string{"HOME": "/", "0": "", "PATH": "bin"}
+		}, []string{"sandbox.environment.API_TOKEN policy_environment_credential", "sandbox.execution.entries[1].environment.0 policy_environment_name",
+			"sandbox.execution.entries[1].environment.HOME policy_environment_reserved", "sandbox.execution.entries[1].environment.PATH policy_environment_path"}},
 		{"network access", func(d *SandboxPolicy) { d.Network.Access = "LOCAL" }, []string{"sandbox.network.access policy_network_access"}},
 		{"network mismatch", func(d *SandboxPolicy) { d.Network.Local = []int{80} }, []string{"sandbox.network.local_endpoints policy_network_mismatch"}},
 		{"network mismatch, other mode", func(d *SandboxPolicy) {
@@ -215,26 +221,6 @@ func TestProblems(t *testing.T) {
 		if diff := cmp.Diff(c.want, places(t, d)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
-	}
-}
-
-// proves A-ERR-01
-func TestLaterFeaturesAreCodedSo(t *testing.T) {
-	d := base(ProfileDevelopment)
-	d.Environment = map[string]string{"A": "b"}
-	d.Entries[0].Script = true
-	_, err := Compile(d)
-	var problems Problems
-	if !errors.As(err, &problems) || len(problems) != 2 {
-		t.Fatalf("err = %v", err)
-	}
-	for _, p := range problems {
-		if p.Fault.Code != fault.FeatureUnavailable {
-			t.Errorf("%s has code %s", p.Where(), p.Fault.Code)
-		}
-	}
-	if !errors.Is(err, fault.New(fault.FeatureUnavailable)) {
-		t.Error("errors.Is does not see the problems")
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path"
 	"strings"
 	"syscall"
@@ -52,34 +50,81 @@ type ResolvedExecutable struct {
 	ID         sandbox.FileID
 	Filesystem string
 	SHA256     string // lower-case hex
-	// Script is true when the file starts with "#!" (A-POL-11).
-	Script bool
+	// Interpreters are what runs it when it is a script, native last (A-POL-11); none for a native program.
+	Interpreters []ResolvedInterpreter
 }
 
-// Executable resolves and hashes an existing regular file. Errors as Root, variant not_file for any other kind,
-// which is not opened, and not_executable for a file without any execute bit. It is for applying and starting, where nothing
-// is served yet.
-func Executable(name string) (ResolvedExecutable, error) {
-	return executable(context.Background(), name)
-}
+// Executable is ExecutableIn the SystemPath.
+func Executable(name string) (ResolvedExecutable, error) { return ExecutableIn(name, SystemPath) }
 
-func executable(ctx context.Context, name string) (ResolvedExecutable, error) {
-	o, err := rootio.Follow(name)
+// ExecutableIn resolves and hashes an existing regular file, and the interpreters of a script, for which env looks in
+// search. Errors as Root, variant not_file for any other kind, which is not opened, and not_executable for a
+// file without any execute bit; as Interpreters. It is for applying and starting, where nothing is served yet.
+func ExecutableIn(name, search string) (ResolvedExecutable, error) {
+	ctx := context.Background()
+	o, err := openExecutable(name)
 	if err != nil {
 		return ResolvedExecutable{}, err
 	}
 	defer o.Close()
-	if o.Info().Kind != rootio.File {
-		return ResolvedExecutable{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Variant("not_file"), fault.Target(name))
-	}
-	if o.Info().Mode&0o111 == 0 {
-		return ResolvedExecutable{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Variant("not_executable"), fault.Target(name))
-	}
 	e := ResolvedExecutable{Declared: name, Path: o.Path(), ID: o.Info().ID, Filesystem: o.Filesystem}
-	if e.SHA256, e.Script, err = digest(ctx, o.Root); err != nil {
+	f, err := o.Reader()
+	if err != nil {
 		return ResolvedExecutable{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Target(name), fault.Cause(err))
 	}
+	defer f.Close()
+	if e.SHA256, err = HashFile(ctx, f); err != nil {
+		return ResolvedExecutable{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Target(name), fault.Cause(err))
+	}
+	if e.Interpreters, err = Interpreters(ctx, e.Path, f, search, OnHost); err != nil || len(e.Interpreters) == 0 {
+		return e, err
+	}
+	if info, err := f.Stat(); err != nil || info.Size() > MaxScript {
+		return ResolvedExecutable{}, fault.New(fault.ExecutableScriptInvalid, fault.Variant("too_large"), fault.Target(name), fault.Cause(err))
+	}
+	// The line belongs to the digest: a file that changed in between has neither.
+	if again, err := HashFile(ctx, f); err != nil || again != e.SHA256 {
+		return ResolvedExecutable{}, fault.New(fault.SandboxResolutionUnconfirmed, fault.Target(name), fault.Cause(errors.Join(err, errors.New("it changed while it was read"))))
+	}
 	return e, nil
+}
+
+func openExecutable(name string) (*rootio.Object, error) {
+	o, err := rootio.Follow(name)
+	if err != nil {
+		return nil, err
+	}
+	variant := ""
+	switch {
+	case o.Info().Kind != rootio.File:
+		variant = "not_file"
+	case o.Info().Mode&0o111 == 0:
+		variant = "not_executable"
+	default:
+		return o, nil
+	}
+	o.Close()
+	return nil, fault.New(fault.SandboxResolutionUnconfirmed, fault.Variant(variant), fault.Target(name))
+}
+
+// identify tells path, identity and, with hash, digest of the executable file at name.
+func identify(ctx context.Context, name string, hash bool) (resolved string, id sandbox.FileID, sum string, err error) {
+	o, err := openExecutable(name)
+	if err != nil {
+		return "", id, "", err
+	}
+	defer o.Close()
+	if hash {
+		f, err := o.Reader()
+		if err != nil {
+			return "", id, "", err
+		}
+		defer f.Close()
+		if sum, err = HashFile(ctx, f); err != nil {
+			return "", id, "", err
+		}
+	}
+	return o.Path(), o.Info().ID, sum, nil
 }
 
 // Verify confirms that root still is the object of the policy: sandbox.resolution_changed, or for an entry
@@ -96,33 +141,36 @@ func Verify(root sandbox.Root) error {
 }
 
 // VerifyEntry confirms, right before a start, that an approved entry still is what was applied, and returns the identity of
-// the file that was hashed. Errors: *fault.Error executable.resolution_changed (gone, a link, another kind),
-// executable.hash_changed; the context's cause when ctx ended.
+// the native program that starts: the entry's own, or the last interpreter's, whose bytes are proven at the exec stop.
+// Errors: *fault.Error executable.resolution_changed (gone, a link, another kind), executable.hash_changed; the context's
+// cause when ctx ended.
 func VerifyEntry(ctx context.Context, e sandbox.Entry) (sandbox.FileID, error) {
-	now, err := executable(ctx, e.Path)
+	id, err := unchanged(ctx, e.Path, e.SHA256, true)
+	for i, in := range e.Interpreters {
+		if err != nil {
+			break
+		}
+		id, err = unchanged(ctx, in.Path, in.SHA256, i < len(e.Interpreters)-1)
+	}
+	return id, err
+}
+
+// unchanged confirms that the executable at path, which is a resolved one, is still there and, with hash, has the digest.
+func unchanged(ctx context.Context, path, digest string, hash bool) (sandbox.FileID, error) {
+	now, id, sum, err := identify(ctx, path, hash)
 	switch {
 	case ctx.Err() != nil:
 		return sandbox.FileID{}, context.Cause(ctx)
 	case errors.Is(err, ErrTooLarge):
-		return sandbox.FileID{}, fault.New(fault.ExecutableHashChanged, fault.Target(e.Path), fault.Cause(err))
+		return sandbox.FileID{}, fault.New(fault.ExecutableHashChanged, fault.Target(path), fault.Cause(err))
 	case fault.CodeOf(err) == fault.PreflightUnsupportedOS:
 		return sandbox.FileID{}, err
-	case err != nil || now.Path != e.Path:
-		return sandbox.FileID{}, fault.New(fault.ExecutableResolutionChanged, fault.Target(e.Path), fault.Cause(err))
-	case now.SHA256 != e.SHA256:
-		return sandbox.FileID{}, fault.New(fault.ExecutableHashChanged, fault.Target(e.Path), fault.Cause(fmt.Errorf("SHA-256 is %s, approved was %s", now.SHA256, e.SHA256)))
+	case err != nil || now != path:
+		return sandbox.FileID{}, fault.New(fault.ExecutableResolutionChanged, fault.Target(path), fault.Cause(err))
+	case hash && sum != digest:
+		return sandbox.FileID{}, fault.New(fault.ExecutableHashChanged, fault.Target(path), fault.Cause(fmt.Errorf("SHA-256 is %s, approved was %s", sum, digest)))
 	}
-	return now.ID, nil
-}
-
-// IsScript tells whether the file starts with "#!" (A-POL-11).
-func IsScript(f *os.File) (bool, error) {
-	var head [2]byte
-	_, err := io.ReadFull(io.NewSectionReader(f, 0, 2), head[:])
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, err
-	}
-	return string(head[:]) == "#!", nil
+	return id, nil
 }
 
 // Within tells, element by element, whether name is root or lies below it; /a/b does not contain /a/bc. Both are absolute
@@ -130,21 +178,6 @@ func IsScript(f *os.File) (bool, error) {
 func Within(root, name string) bool {
 	rest, ok := strings.CutPrefix(name, root)
 	return ok && (rest == "" || root == "/" || rest[0] == '/')
-}
-
-func digest(ctx context.Context, r *rootio.Root) (sum string, script bool, err error) {
-	f, err := r.Reader()
-	if err != nil {
-		return "", false, err
-	}
-	defer f.Close()
-	if script, err = IsScript(f); err != nil {
-		return "", false, err
-	}
-	if sum, err = HashFile(ctx, f); err != nil {
-		return "", false, err
-	}
-	return sum, script, nil
 }
 
 // ProtectedPath is a path that no root may expose, resolved as far as it exists (A-POL-09).
