@@ -107,21 +107,23 @@ func (b *Backend) fork(ctx context.Context, p *plan, group cgroup.Group, child *
 // setup sends everything PID 1 builds. When the server is root the mounts are made here, where an id mapping may be set.
 func (b *Backend) setup(x *box, p *plan) error {
 	setup := &wire.Setup{Layout: p.view.layout, Rules: p.view.rules, Filter: p.program.Bytes(), UID: b.id.in, GID: b.id.inG, Become: b.id.root, Hostname: hostName}
+	var files []*os.File
+	defer func() { wire.CloseAll(files) }()
+	var err error
 	if b.id.root {
-		layout, copies, err := b.copies(p.view)
-		defer wire.CloseAll(copies)
-		if err != nil {
+		if setup.Layout, files, err = b.copies(p.view); err != nil {
 			return err
 		}
-		setup.Layout = layout
-		for len(copies) > 0 {
-			n := min(len(copies), wire.MaxFiles)
-			if err := x.conn.Send(&wire.Request{Files: true}, copies[:n]...); err != nil {
-				return fmt.Errorf("handing over mounts: %w", err)
-			}
-			wire.CloseAll(copies[:n])
-			copies = copies[n:]
+	}
+	if files, x.copies, err = p.view.shown(setup, files); err != nil {
+		return err
+	}
+	for rest := files; len(rest) > 0; {
+		n := min(len(rest), wire.MaxFiles)
+		if err := x.conn.Send(&wire.Request{Files: true}, rest[:n]...); err != nil {
+			return fmt.Errorf("handing over mounts: %w", err)
 		}
+		rest = rest[n:]
 	}
 	if err := x.conn.Send(&wire.Request{Setup: setup}); err != nil {
 		return fmt.Errorf("sending the setup: %w", err)

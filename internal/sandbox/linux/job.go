@@ -110,6 +110,16 @@ func (j *job) Start(ctx context.Context, c sandbox.Command) (sandbox.Process, er
 		return nil, err
 	}
 	p, err := j.launch(ctx, c)
+	if errors.As(err, new(errStale)) {
+		// The script is another file than when the box was built. A new one shows it as it is now, if that is what was approved.
+		if err := errors.Join(j.drop(ctx), j.build(ctx)); err != nil {
+			return nil, err
+		}
+		p, err = j.launch(ctx, c)
+	}
+	if stale := (errStale{}); errors.As(err, &stale) {
+		return nil, fault.New(fault.ExecutableHashChanged, fault.Target(stale.script))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -140,5 +150,10 @@ func (j *job) Close(ctx context.Context) error {
 	}
 	return err
 }
+
+// errStale tells that a box does not show the approved bytes of a script.
+type errStale struct{ script string }
+
+func (e errStale) Error() string { return "the sandbox has no private copy of " + e.script }
 
 func cancelled(cause error) error { return fault.New(fault.AgentCancelled, fault.Cause(cause)) }

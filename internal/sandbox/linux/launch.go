@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -32,6 +33,7 @@ func (j *job) launch(ctx context.Context, c sandbox.Command) (*process, error) {
 	}
 	if err := p.begin(ctx, j, c, pipes); err != nil {
 		p.timer.Stop()
+		p.names.stop()
 		wire.CloseAll(pipes.ours[:])
 		return nil, err
 	}
@@ -41,16 +43,26 @@ func (j *job) launch(ctx context.Context, c sandbox.Command) (*process, error) {
 
 func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *stdio) error {
 	for _, script := range c.Scripts {
-		if _, ok := p.box.copies[script]; !ok {
+		if !p.box.copies[script] {
 			wire.CloseAll(pipes.theirs[:])
-			return fault.New(fault.ExecutableHashChanged, fault.Target(script))
+			return errStale{script}
+		}
+	}
+	if p.scripts = c.Scripts; len(c.Scripts) > 0 {
+		var err error
+		if p.names, err = watchNames(c.Scripts); err != nil {
+			wire.CloseAll(pipes.theirs[:])
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+				return errStale{c.Scripts[0]}
+			}
+			return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 		}
 	}
 	argv0 := c.Argv0
 	if argv0 == "" {
 		argv0 = c.Path
 	}
-	start := &wire.Start{Path: c.Path, Argv: append([]string{argv0}, c.Args...), Dir: c.Dir, Env: environment(&j.policy, j.plan.view.home, c.Env)}
+	start := &wire.Start{Path: c.Path, Argv: append([]string{argv0}, c.Args...), Dir: c.Dir, Env: environment(&j.policy, j.plan.view.home, c.Env), Scripts: c.Scripts}
 	err := p.box.conn.Send(&wire.Request{Start: start}, pipes.theirs[:]...)
 	wire.CloseAll(pipes.theirs[:])
 	if err != nil {
@@ -59,6 +71,9 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 	r, err := p.next(ctx)
 	if err != nil {
 		return p.abandon(ctx, j, c, err)
+	}
+	if r.Failed != nil && r.Failed.Stage == wire.StageScript {
+		return errStale{r.Failed.Target}
 	}
 	if r.Failed != nil {
 		return startFailure(p.box, c, r.Failed)

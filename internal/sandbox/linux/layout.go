@@ -37,6 +37,8 @@ type view struct {
 	layout wire.Layout
 	rules  []wire.Rule
 	home   string
+	// scripts are shown as private copies, which each box gets anew.
+	scripts []script
 	// mapped tells, for each bind, whether its owner becomes the sandbox's user when the server is root.
 	mapped []bool
 }
@@ -48,7 +50,7 @@ var reserved = []struct {
 }{{"/proc", true}, {"/dev", true}, {"/sys", true}, {tempDir, false}, {"/etc", false}}
 
 func newView(p *sandbox.EffectivePolicy, id identity) (*view, error) {
-	v := &view{}
+	v := &view{scripts: scripts(p)}
 	for _, r := range p.Roots {
 		for _, s := range reserved {
 			if within(r.Path, s.path) || s.inside && within(s.path, r.Path) {
@@ -151,7 +153,7 @@ func (v *view) roots(roots []sandbox.Root) {
 				around = &roots[j]
 			}
 		}
-		if r.File && around != nil && around.Rights.Has(r.Rights) {
+		if r.File && (around != nil && around.Rights.Has(r.Rights) || v.isScript(r.Path)) {
 			continue
 		}
 		v.bind(wire.Bind{Target: r.Path, Source: r.Path, FD: -1, ID: r.ID, File: r.File, Attr: mounts.Attr(r.Rights), Make: around == nil},

@@ -93,6 +93,8 @@ func (b *Backend) explain(err error) error {
 	switch {
 	case fault.As(err) != nil:
 		return err
+	case errors.As(err, &stage) && stage.Stage == wire.StageScript:
+		return fault.New(fault.ExecutableResolutionChanged, fault.Target(stage.Target), fault.Cause(stage))
 	case errors.As(err, &stage):
 		return probe.Explain(stage, b.facts())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -26,6 +26,9 @@ type process struct {
 	limit time.Duration
 	timer *time.Timer
 
+	scripts []string   // the approved scripts that it reads
+	names   *hostWatch // of these; nil without any
+
 	once    sync.Once
 	why     error         // set before stopped is closed: the end that somebody asked for
 	stopped chan struct{} // closed by cancel
@@ -85,6 +88,9 @@ func (p *process) cancel(why error) {
 func (p *process) watch(j *job) {
 	end, err := p.wait()
 	p.timer.Stop()
+	if moved := p.names.stop(); moved && err == nil {
+		err = p.moved()
+	}
 	j.mu.Lock()
 	if fault.CodeOf(err) == fault.SandboxLost {
 		j.lose()
@@ -108,7 +114,13 @@ func (p *process) wait() (*wire.Ended, error) {
 	if p.box.group != nil {
 		oom = p.box.group.OOM()
 	}
+	var moved <-chan struct{}
+	if p.names != nil {
+		moved = p.names.moved
+	}
 	select {
+	case <-moved:
+		return nil, p.moved()
 	case r, ok := <-p.box.replies:
 		switch {
 		case !ok:
@@ -127,6 +139,11 @@ func (p *process) wait() (*wire.Ended, error) {
 	case <-p.stopped:
 		return nil, p.why
 	}
+}
+
+// moved explains the end of a run whose script got another file's name while it ran.
+func (p *process) moved() error {
+	return fault.New(fault.ExecutableResolutionChanged, fault.Target(p.scripts[0]))
 }
 
 // oomGrace is how long the kernel's word about memory may come after the deaths that it explains.

@@ -72,12 +72,12 @@ func serve() error {
 		conn.Gone()
 		os.Exit(0)
 	}()
-	program, err := build(setup, files)
+	program, copies, err := build(setup, files)
 	if err != nil {
 		return fail(conn, err)
 	}
 	runtime.LockOSThread() // for good: the runtime starts no other thread from a locked one
-	return spawn(conn, setup.Rules, program)
+	return spawn(conn, setup.Rules, program, copies)
 }
 
 // receiveSetup collects the descriptors and the setup itself.
@@ -100,16 +100,17 @@ func receiveSetup(conn *wire.Conn) (*wire.Setup, []*os.File, error) {
 }
 
 // build does what needs capabilities: the host name and the root.
-func build(setup *wire.Setup, files []*os.File) (*filter.Program, error) {
+func build(setup *wire.Setup, files []*os.File) (*filter.Program, privateCopies, error) {
 	defer wire.CloseAll(files)
 	program, err := filter.Load(setup.Filter)
 	if err != nil {
-		return nil, wire.Fail(wire.StageSeccomp, "", err)
+		return nil, nil, wire.Fail(wire.StageSeccomp, "", err)
 	}
 	if err := unix.Sethostname([]byte(setup.Hostname)); err != nil {
-		return nil, wire.Fail(wire.StageNamespace, "uts", err)
+		return nil, nil, wire.Fail(wire.StageNamespace, "uts", err)
 	}
-	return program, mounts.Assemble(setup.Layout, files)
+	copies, err := mounts.Assemble(setup.Layout, files)
+	return program, copies, err
 }
 
 // fail reports why this process cannot go on; it returns nil when the broker was told.

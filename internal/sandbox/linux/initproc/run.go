@@ -14,13 +14,18 @@ import (
 )
 
 // run serves one Start to its end. An error means that PID 1 can no longer vouch for the tree and must exit.
-func run(conn *wire.Conn, start *wire.Start, stdio []*os.File) error {
+func run(conn *wire.Conn, start *wire.Start, stdio []*os.File, copies privateCopies) error {
 	pid, err := fork(start, stdio)
 	wire.CloseAll(stdio) // also after success: only the payload may hold the pipes open
 	var exe *os.File
 	if err == nil {
 		if exe, err = os.Open(fmt.Sprintf("/proc/%d/exe", pid)); err != nil {
 			err = wire.Fail(wire.StageStop, start.Path, err)
+		}
+	}
+	if err == nil {
+		if err = copies.check(start.Scripts); err != nil {
+			exe.Close()
 		}
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ const runsPerCollection = 64
 
 // spawn makes the calling thread the spawner, from which every payload is forked, and serves runs on it. It never leaves
 // its restrictions: all that a run needs of PID 1 can be done from inside them.
-func spawn(conn *wire.Conn, rules []wire.Rule, program *filter.Program) error {
+func spawn(conn *wire.Conn, rules []wire.Rule, program *filter.Program, copies privateCopies) error {
 	notify, err := restrict(rules, program)
 	if err != nil {
 		return fail(conn, err)
@@ -39,7 +39,7 @@ func spawn(conn *wire.Conn, rules []wire.Rule, program *filter.Program) error {
 		if r.Start == nil {
 			return errors.New("unexpected message before a start")
 		}
-		if err := run(conn, r.Start, files); err != nil {
+		if err := run(conn, r.Start, files, copies); err != nil {
 			return err
 		}
 		if runs%runsPerCollection == 0 {

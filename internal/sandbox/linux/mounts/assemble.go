@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
@@ -20,30 +21,34 @@ const covered = "/proc"
 const rootBytes = 4 << 20
 
 // Assemble gives the calling process the root that l describes and throws the host's away. passed are the descriptors that
-// the binds count. It must run in a fresh mount namespace, before any payload exists; on error the process must exit.
-func Assemble(l wire.Layout, passed []*os.File) error {
+// the binds count. It must run in a fresh mount namespace, before any payload exists; on error the process must exit. The
+// result are the private copies that it made, by their target.
+func Assemble(l wire.Layout, passed []*os.File) (map[string]sandbox.FileID, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return wire.Fail(wire.StageNamespace, "/", err)
+		return nil, wire.Fail(wire.StageNamespace, "/", err)
 	}
 	copies := make([]*detached, len(l.Binds))
 	for i, b := range l.Binds {
+		if b.Copy {
+			continue
+		}
 		var err error
 		if copies[i], err = prepare(b, passed); err != nil {
-			return err
+			return nil, err
 		}
 		defer copies[i].mount.Close()
 	}
 	root, err := tmpfs(rootBytes, Base|NoExec, "0755")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer root.Close()
 	if err := pivot(root); err != nil {
-		return err
+		return nil, err
 	}
 	for _, f := range l.Files {
 		if err := generate(root, f); err != nil {
-			return wire.Fail(wire.StageMount, f.Path, err)
+			return nil, wire.Fail(wire.StageMount, f.Path, err)
 		}
 	}
 	for _, k := range l.Links {
@@ -53,19 +58,31 @@ func Assemble(l wire.Layout, passed []*os.File) error {
 			dir.Close()
 		}
 		if err != nil {
-			return wire.Fail(wire.StageMount, k.Path, fmt.Errorf("symlink: %w", err))
+			return nil, wire.Fail(wire.StageMount, k.Path, fmt.Errorf("symlink: %w", err))
 		}
 	}
+	private, err := privately(root, l.Binds, passed)
+	if err != nil {
+		return nil, err
+	}
 	for i, b := range l.Binds {
-		if err := copies[i].attach(root, b); err != nil {
-			return err
+		if b.Copy {
+			err = private.attach(b, passed[b.FD])
+		} else {
+			err = copies[i].attach(root, b)
 		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := private.hide(); err != nil {
+		return nil, err
 	}
 	set := unix.MountAttr{Attr_set: ReadOnly}
 	if err := unix.MountSetattr(int(root.Fd()), "", unix.AT_EMPTY_PATH, &set); err != nil {
-		return wire.Fail(wire.StageMount, "/", fmt.Errorf("mount_setattr: %w", err))
+		return nil, wire.Fail(wire.StageMount, "/", fmt.Errorf("mount_setattr: %w", err))
 	}
-	return nil
+	return private.made, nil
 }
 
 // pivot makes root the root of this process and unmounts the old one, which stays below no name.

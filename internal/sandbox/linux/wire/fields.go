@@ -41,6 +41,7 @@ func (b *Bind) fields(c *codec) {
 	c.int64(&b.Tmpfs)
 	c.bool(&b.Make)
 	c.bool(&b.Proc)
+	c.bool(&b.Copy)
 }
 
 func (r *Rule) fields(c *codec) {
@@ -56,6 +57,7 @@ func (s *Start) fields(c *codec) {
 	list(c, &s.Argv, (*codec).text)
 	list(c, &s.Env, (*codec).text)
 	c.text(&s.Dir)
+	list(c, &s.Scripts, (*codec).text)
 }
 
 func (f *Failed) fields(c *codec) {

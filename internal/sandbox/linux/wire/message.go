@@ -64,6 +64,8 @@ type Bind struct {
 	Make bool
 	// Proc mounts a procfs of the sandbox's own pid namespace.
 	Proc bool
+	// Copy mounts a private read-only copy of the bytes of the file that FD counts.
+	Copy bool
 }
 
 // Link is a symbolic link in the private root.
@@ -78,6 +80,8 @@ type Start struct {
 	Argv []string
 	Env  []string
 	Dir  string
+	// Scripts are paths at which the process must find private copies, or it is not released.
+	Scripts []string
 }
 
 // Release answers Stopped: let the process run, or kill it.
@@ -142,4 +146,5 @@ const (
 	StageFork      Stage = "fork"
 	StageExec      Stage = "exec"
 	StageStop      Stage = "exec_stop"
+	StageScript    Stage = "script"
 )

@@ -133,7 +133,7 @@ func TestEveryFieldTravels(t *testing.T) {
 	bind := rapid.Custom(func(t *rapid.T) Bind {
 		return Bind{Target: text(t), Source: text(t), FD: rapid.Int().Draw(t, "fd"), File: rapid.Bool().Draw(t, "file"), Attr: rapid.Uint64().Draw(t, "attr"),
 			ID: sandbox.FileID{Dev: rapid.Uint64().Draw(t, "dev"), Ino: rapid.Uint64().Draw(t, "ino")}, Tmpfs: rapid.Int64().Draw(t, "tmpfs"),
-			Make: rapid.Bool().Draw(t, "make"), Proc: rapid.Bool().Draw(t, "proc")}
+			Make: rapid.Bool().Draw(t, "make"), Proc: rapid.Bool().Draw(t, "proc"), Copy: rapid.Bool().Draw(t, "copy")}
 	})
 	rule := rapid.Custom(func(t *rapid.T) Rule {
 		return Rule{text(t), sandbox.Rights(rapid.IntRange(0, 15).Draw(t, "rights")), rapid.Bool().Draw(t, "file")}
