@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 )
 
