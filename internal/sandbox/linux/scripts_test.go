@@ -88,7 +88,7 @@ func TestAnApprovedScriptIsAPrivateCopy(t *testing.T) {
 	if out := f.run(inW()).ok(t); out != "from W\n" {
 		t.Errorf("in the workspace, changed: %q", out)
 	}
-	if out := f.sh("cat "+tools+"/tool; "+f.dir+"/alone/tool by name").ok(t); out != text+"alone by name\n" {
+	if out := f.sh("cat " + tools + "/tool; " + f.dir + "/alone/tool by name").ok(t); out != text+"alone by name\n" {
 		t.Errorf("a descendant: %q", out)
 	}
 	// Nobody inside can change the copy, nor take it away, although the workspace is writable.
