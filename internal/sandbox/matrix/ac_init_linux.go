@@ -3,7 +3,10 @@ package matrix
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +25,11 @@ func victim(name string, effect func(l *layout, o output) bool, args ...string) 
 		}
 		return out
 	}}
+}
+
+func optional(p probe) probe {
+	p.optional = true
+	return p
 }
 
 // hostID is the id that the host knows the layout's victim by: PID 1 of the sandbox is the newest process that is
@@ -80,13 +88,23 @@ var attackInitCases = []Case{
 	})},
 	{"AC-53", "signals to PID 1 and to each of its threads, also by a descriptor's owner", "refused or without effect; the run goes on", in(development, func(w *world) {
 		for _, sig := range []unix.Signal{unix.SIGQUIT, unix.SIGSEGV, unix.SIGSTOP, unix.SIGKILL, unix.SIGTERM, unix.SIGABRT} {
-			for _, action := range []string{"tgkill", "tkill", "killtid", "kill"} {
+			for _, action := range []string{"tgkill", "tkill", "killtid", "kill", "tgsigqueue", "sigqueue"} {
 				w.signal(action, sig)
 			}
 		}
+		for _, action := range []string{"pidfd-signal", "proc-signal", "pidfd-thread"} {
+			w.signal(action, unix.SIGKILL)
+		}
 		w.signal("sigio", unix.SIGQUIT)
+		// To everything that may be reached, and to the own process group: the sandbox outlives both.
+		for _, all := range []string{"-1", "0"} {
+			o := w.inside(w.real.Payload, "kill", all, "9")
+			w.alive("kill " + all)
+			next := w.inside(w.real.Payload, "ids")
+			w.Check("kill "+all, next.OK && (o.exit.Signal == "SIGKILL" || o.Errno == "ESRCH"), "the next run: %v, after %v", next, o)
+		}
 	})},
-	{"AC-54", "prlimit, sched_setaffinity, setpriority, ioprio_set on PID 1", "EPERM", in(development, func(w *world) {
+	{"AC-54", "limits, scheduling, priority, memory and comparison of PID 1", "EPERM", in(development, func(w *world) {
 		if err := w.bystander(); err != nil {
 			w.Block("a process of the host", "%v", err)
 			return
@@ -114,6 +132,33 @@ var attackInitCases = []Case{
 			victim("priority", nice, "priority", "0", "PID"),
 			victim("io priority", io, "ioprio", "1", "PID"),
 		)
+		// A victim whose class and priority nothing has changed yet.
+		if err := w.bystander(); err != nil {
+			w.Block("a process of the host", "%v", err)
+			return
+		}
+		idle := func(l *layout, _ output) bool {
+			class, _, errno := unix.Syscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(w.hostID(l)), 0, 0)
+			return errno == 0 && class == unix.SCHED_IDLE
+		}
+		w.refused(victim("scheduler", idle, "scheduler", "PID"))
+		if err := w.bystander(); err != nil {
+			w.Block("a process of the host", "%v", err)
+			return
+		}
+		// Of a living process only EINVAL can come of taking its memory away: then the attempt got as far as that.
+		far := func(_ *layout, o output) bool { return o.OK || o.Errno == "EINVAL" }
+		w.refused(
+			victim("scheduler attributes", idle, "sched-attr", "PID"),
+			victim("scheduler parameters", reached, "sched-param", "PID"),
+			victim("kcmp", reached, "kcmp", "PID"),
+			victim("move_pages", reached, "move-pages", "PID"),
+			victim("migrate_pages", reached, "migrate-pages", "PID"),
+			optional(victim("process_madvise", reached, "process-madvise", "PID", "ADDRESS")), // root's alone
+			victim("process_mrelease", far, "process-mrelease", "PID"),
+			victim("its list of locks", reached, "set-robust-of", "PID"),
+		)
+		w.groups()
 	})},
 	{"AC-55", "core limit, which decides whether the host starts a core helper", "cannot be changed", in(development, func(w *world) {
 		for _, value := range []string{"0"} {
@@ -122,6 +167,34 @@ var attackInitCases = []Case{
 		o := w.inside(w.real.Payload, "core-limit", "1")
 		w.Check("its value", contains(o.text, "1/1"), "%v", o)
 	})},
+}
+
+// groups tries the control groups of PID 1: there is no file system of them inside, and the host's path leads nowhere.
+func (w *world) groups() {
+	var dirs []string
+	seen := map[string]bool{}
+	filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.Contains(d.Name(), w.env.Instance) && !seen[path] {
+			seen[path] = true
+			dirs = append(dirs, path)
+		}
+		return nil
+	})
+	if len(dirs) == 0 {
+		w.Block("control groups", "none of this task was found on the host")
+		return
+	}
+	for _, dir := range dirs {
+		for l, run := range map[*layout]func(string, ...string) output{w.twin: w.outside, w.real: w.inside} {
+			o := run(l.Payload, "cgroup-write", dir)
+			switch {
+			case l == w.twin && !o.OK:
+				w.Block("control group "+dir, "the control: %v", o)
+			case l == w.real:
+				w.Check("control group "+dir, !o.OK, "it was opened: %v", o)
+			}
+		}
+	}
 }
 
 // signal sends one to the victim in some way: a fresh bystander must end or stop, PID 1 must do neither.
@@ -134,7 +207,7 @@ func (w *world) signal(action string, sig unix.Signal) {
 	number := fmt.Sprint(int(sig))
 	args := func(l *layout) []string {
 		a := []string{action, fmt.Sprint(l.Victim), number}
-		if action != "kill" && action != "sigio" {
+		if !slices.Contains([]string{"kill", "sigio", "sigqueue", "pidfd-signal", "proc-signal"}, action) {
 			a = append(a, "32")
 		}
 		return a

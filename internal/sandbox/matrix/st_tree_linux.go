@@ -93,7 +93,7 @@ func theTree(ctx context.Context, env Env, r *Report) {
 		w.Check("threads are not processes", o.OK, "%v", o)
 	}, limits(512, 4))(ctx, env, r)
 	in(development, func(w *world) {
-		for _, how := range [][]string{{"alloc", "160"}, {"alloc-memfd", "160"}, {"alloc-file", "60", "/dev/shm/a"}} {
+		for _, how := range memoryKinds {
 			if control := w.outside(w.twin.Payload, how...); !control.OK {
 				w.Block(how[0], "the control: %v", control)
 			}
@@ -106,6 +106,11 @@ func theTree(ctx context.Context, env Env, r *Report) {
 		}
 	}, limits(48, 16))(ctx, env, r)
 }
+
+// memoryKinds is every kind of memory that a program inside can fill: plain pages, a memory file, a file on tmpfs (which is
+// what POSIX shared memory is, too), pipes, connected sockets, SysV shared memory and messages, and page tables.
+var memoryKinds = [][]string{{"alloc", "160"}, {"alloc-memfd", "160"}, {"alloc-file", "60", "/dev/shm/sekisho-matrix"}, {"alloc-pipes", "64", "0"},
+	{"alloc-sockets", "160", "0"}, {"alloc-sysv", "160", "0"}, {"alloc-messages", "64", "0"}, {"alloc-tables", "160", "0"}}
 
 // dead requires that the daemon's heart stopped.
 func (w *world) dead(when string) {
