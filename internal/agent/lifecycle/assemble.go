@@ -25,9 +25,6 @@ import (
 // stopTimeout bounds the graceful stop. What is not clean by then stays in the journals for the next start's recovery.
 const stopTimeout = 30 * time.Second
 
-// taskPoll is how often a client is told to ask for an MCP task.
-const taskPoll = time.Second
-
 // assembly is the running server without its transport.
 type assembly struct {
 	log     *slog.Logger
@@ -74,7 +71,7 @@ func (s *session) assemble(dir *statedir.Dir, instance *statedir.Instance, p san
 	a.runtime = runtime.New(runtime.Deps{Model: model, Tools: tools, Opener: opener, Audit: logs.audit, Texts: s.loaded.Locale, Policy: &p,
 		Config: runtimeConfig(c), Log: logs.Logger})
 	records := taskstore.Open(taskstore.Options{Files: s.Files, Root: dir, Instance: instance,
-		TTL: time.Duration(c.MCP.TaskTTLHours) * time.Hour, Poll: taskPoll})
+		TTL: time.Duration(c.MCP.TaskTTLHours) * time.Hour, Poll: time.Duration(c.MCP.TaskPollMillis) * time.Millisecond})
 	a.closers = append(a.closers, records.Close)
 	a.tasks = tasks.New(records, logs.Logger)
 	a.server = mcpserver.New(mcpserver.Deps{Runtime: a.runtime, Tasks: a.tasks, Texts: s.loaded.Locale, Log: logs.Logger, Version: s.Version,

@@ -36,6 +36,9 @@ const (
 	skew = 24 * time.Hour
 )
 
+// maxPoll is the longest interval that a client is told.
+const maxPoll = time.Hour
+
 // ResultLimit bounds the text of a result, in bytes.
 const ResultLimit = 1 << 20
 
@@ -129,7 +132,7 @@ func (r *Record) check() error {
 		return errors.New("time")
 	case r.TTLMs < 1 || r.TTLMs > maxTTL:
 		return errors.New("time to live")
-	case r.PollIntervalMs < 1 || r.PollIntervalMs > int64(time.Hour/time.Millisecond):
+	case r.PollIntervalMs < 1 || r.PollIntervalMs > maxPoll.Milliseconds():
 		return errors.New("poll interval")
 	case len(r.StatusMessage) > messageLimit || r.Error != nil && len(r.Error.Message) > messageLimit:
 		return errors.New("message too long")

@@ -66,6 +66,7 @@ func Open(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Poll = min(max(o.Poll, time.Millisecond), maxPoll)
 	return &Store{o: o, entries: map[string]*entry{}}
 }
 
