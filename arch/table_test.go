@@ -71,9 +71,15 @@ var table = []rule{
 	},
 	{
 		packages: []string{"internal/sandbox/broker"},
-		allow:    []string{"internal/sandbox", "internal/sandbox/policy", "internal/sandbox/resolve", "internal/sandbox/rootio", "internal/sandbox/forward", "internal/journal", "internal/statedir", "internal/audit", "internal/fileop", "internal/strictjson"},
+		allow:    []string{"internal/sandbox", "internal/sandbox/policy", "internal/sandbox/resolve", "internal/sandbox/rootio", "internal/sandbox/forward", "internal/sandbox/guard", "internal/journal", "internal/statedir", "internal/audit", "internal/fileop", "internal/strictjson"},
 		forbid:   []string{"os/exec", "golang.org/x/sys/unix", "golang.org/x/sys/windows", "syscall"},
 		reason:   "the broker orders effects and journals them; system calls belong to a backend",
+	},
+	{
+		packages: []string{"internal/sandbox/guard"},
+		allow:    []string{"internal/sandbox", "internal/sandbox/policy", "internal/sandbox/rootio", "internal/fileop", "internal/strictjson"},
+		forbid:   []string{"os/exec", "net", "golang.org/x/sys/unix", "golang.org/x/sys/windows"},
+		reason:   "a guard looks and moves by descriptor, through rootio and fileop; it mounts and starts nothing",
 	},
 	{
 		packages: []string{"internal/sandbox/matrix"},

@@ -15,6 +15,7 @@ const (
 	ProcessExit       = "process.exit"
 	FileWrite         = "file.write"
 	FileDelete        = "file.delete"
+	FileQuarantine    = "file.quarantine"
 	PolicyDeny        = "policy.deny"
 	NetworkRuleApply  = "network.rule.apply"
 	NetworkRuleRemove = "network.rule.remove"
@@ -75,7 +76,7 @@ type Event struct {
 	Limit             string `json:"limit,omitzero"`
 
 	// Path and the digests belong to file.write and file.delete. A digest is lower-case hex; a file that did not exist
-	// before (or does not after) has none. Destination is the new name of a rename.
+	// before (or does not after) has none. Destination is the new name of a rename, and where a file.quarantine put Path.
 	Path         string `json:"path,omitzero"`
 	Destination  string `json:"destination,omitzero"`
 	Operation    string `json:"operation,omitzero"`

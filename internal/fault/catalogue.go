@@ -112,7 +112,7 @@ var agentCatalogue = map[Code]Info{
 
 	ConfinementUnsupported: {Category: Validation},
 
-	PolicyDenied: {Category: PolicyDeny, Variants: []string{"outside_roots", "missing_right", "alias_required", "link_cycle", "special_file", "mount_point", "magic_link", "permission", "tool_config", "hard_links"}},
+	PolicyDenied: {Category: PolicyDeny, Variants: []string{"outside_roots", "missing_right", "alias_required", "link_cycle", "special_file", "mount_point", "magic_link", "permission", "tool_config", "hard_links", "hard_link", "hard_link_repository", "hard_link_protected", "hard_link_directories", "unreadable", "too_deep", "too_many_files", "too_many_guards", "quarantined", "replaced"}},
 
 	ToolUnknown:          {Category: Validation, Retry: true},
 	ToolArgumentsInvalid: {Category: Validation, Retry: true, Variants: []string{"directory_not_empty"}},

@@ -9,8 +9,10 @@ import (
 )
 
 // TryLock takes the exclusive lock of Lock if it is free and reports whether it did. On Unix f may be a directory.
-func TryLock(f *os.File) (bool, error) {
-	err := retry(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+func TryLock(f *os.File) (bool, error) { return tryLock(f, unix.LOCK_EX) }
+
+func tryLock(f *os.File, how int) (bool, error) {
+	err := retry(func() error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) })
 	if err == unix.EWOULDBLOCK {
 		return false, nil
 	}
@@ -19,6 +21,10 @@ func TryLock(f *os.File) (bool, error) {
 	}
 	return true, nil
 }
+
+// TryLockShared takes the lock if nobody holds it exclusively; several may share it. A file that is locked already changes
+// to the shared kind.
+func TryLockShared(f *os.File) (bool, error) { return tryLock(f, unix.LOCK_SH) }
 
 // Unlock gives the lock back.
 func Unlock(f *os.File) error {

@@ -8,8 +8,13 @@ import (
 )
 
 // TryLock takes the exclusive lock of Lock if it is free and reports whether it did. f is a regular file.
-func TryLock(f *os.File) (bool, error) {
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, new(windows.Overlapped))
+func TryLock(f *os.File) (bool, error) { return tryLock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+
+// TryLockShared takes the lock if nobody holds it exclusively; several may share it.
+func TryLockShared(f *os.File) (bool, error) { return tryLock(f, 0) }
+
+func tryLock(f *os.File, how uint32) (bool, error) {
+	err := windows.LockFileEx(windows.Handle(f.Fd()), how|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, new(windows.Overlapped))
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return false, nil
 	}

@@ -224,7 +224,16 @@ func (l *looper) bare() error {
 // noSandbox gives a task a confinement that starts nothing.
 type noSandbox struct{}
 
-func (noSandbox) Open(context.Context, string, string) (sandbox.Job, error) { return noJob{}, nil }
+func (noSandbox) Open(context.Context, string, string) (sandbox.TaskJob, error) { return noJob{}, nil }
+
+func (noSandbox) Claim(context.Context, string, func(string)) (sandbox.Claim, error) {
+	return noClaim{}, nil
+}
+
+type noClaim struct{}
+
+func (noClaim) Guards() []sandbox.Guard { return nil }
+func (noClaim) Release() error          { return nil }
 
 type noJob struct{}
 
@@ -233,3 +242,6 @@ func (noJob) Start(context.Context, sandbox.Command) (sandbox.Process, error) {
 }
 func (noJob) Lost() <-chan struct{}       { return nil }
 func (noJob) Close(context.Context) error { return nil }
+
+func (noJob) Guards() []sandbox.Guard            { return nil }
+func (noJob) Quarantined() []sandbox.Quarantined { return nil }

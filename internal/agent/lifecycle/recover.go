@@ -28,11 +28,13 @@ type recovery struct {
 	backend sandbox.Backend // nil where this system has none
 	logs    *logs
 	message string // status message of MCP tasks that a restart ended
+	dir     *statedir.Dir // the state root that is recovered
 }
 
 // all recovers every abandoned instance, one server at a time (A-TX-06). An error is recovery.failed, or state.unusable when
 // it could not begin: the caller must not serve.
 func (r recovery) all(ctx context.Context, dir *statedir.Dir) error {
+	r.dir = dir
 	found, err := dir.Recover(ctx)
 	if err != nil {
 		return err
@@ -163,7 +165,7 @@ func (r recovery) undo(ctx context.Context, i *statedir.Instance) ([]audit.Undon
 		return nil, err
 	}
 	defer records.Close()
-	undone, err := broker.Recover(ctx, broker.Abandoned{Backend: r.backend, Journal: journal.Open(r.files, records), Instance: i})
+	undone, err := broker.Recover(ctx, broker.Abandoned{Backend: r.backend, Journal: journal.Open(r.files, records), Instance: i, State: r.dir, Files: r.files})
 	if err != nil {
 		return undone, err
 	}

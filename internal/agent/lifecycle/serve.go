@@ -59,7 +59,7 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 	if backendErr != nil {
 		backend = nil // preflight's error; a recovery without steps needs no backend
 	}
-	recovery := recovery{s.Files, backend, logs, s.loaded.Locale.Text("mcp.task.restarted", nil)}
+	recovery := recovery{files: s.Files, backend: backend, logs: logs, message: s.loaded.Locale.Text("mcp.task.restarted", nil)}
 	instance, err := recovery.newInstance(ctx, dir)
 	if err != nil {
 		return err

@@ -66,8 +66,8 @@ func (x *run) call(ctx context.Context, t planner.Task, l *ledger, call agent.To
 	}
 	r := x.deps.Tools.Call(ctx, tool.Scope{
 		Session: x.task.session.ID(), Task: x.task.status.TaskID, PlannerTask: t.ID, Required: t.RequiredTools,
-		Job:   func(context.Context) (sandbox.Job, error) { return x.job, nil },
-		Graph: editor{x},
+		Job:    func(context.Context) (sandbox.Job, error) { return x.job, nil },
+		Guards: x.job.Guards(), Graph: editor{x},
 	}, call)
 	switch {
 	case ctx.Err() != nil:

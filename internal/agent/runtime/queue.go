@@ -8,6 +8,7 @@ import (
 	"sekisho/internal/agent"
 	"sekisho/internal/agent/session"
 	"sekisho/internal/fault"
+	"sekisho/internal/visible"
 )
 
 // Limits of what is accepted and not finished. They are far above what one user can wait for; they bound the memory that a
@@ -74,6 +75,10 @@ func (r *Runtime) Status(taskID, sessionID string) (agent.TaskStatus, error) {
 	key := "message.status." + string(st.Status)
 	if st.Status == agent.Completed && st.LastErrorCode != "" {
 		key = "message.status.completed_otherwise"
+	}
+	if st.Status == agent.Queued && t.waiting != "" {
+		st.Message = r.deps.Texts.Text("message.status.waiting", map[string]string{"root": visible.Escape(t.waiting)})
+		return st, nil
 	}
 	st.Message = r.deps.Texts.Text(key, nil)
 	return st, nil

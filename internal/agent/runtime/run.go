@@ -17,7 +17,8 @@ type run struct {
 	*Runtime
 	task  *task
 	graph *planner.TaskGraph
-	job   sandbox.Job
+	job   sandbox.TaskJob
+	claim sandbox.Claim
 	guard guard
 
 	usage      agent.Usage
@@ -37,9 +38,7 @@ func (r *Runtime) run(t *task) {
 	x := &run{Runtime: r, task: t, guard: newGuard(r.deps.Config.SameFailureLimit), denied: map[fingerprint]bool{}}
 	log := r.deps.Log.With("task_id", t.status.TaskID, "session_id", t.session.ID())
 	log.Info("task begins")
-	started := audit.Event{Event: audit.TaskStart}
-	started.Capabilities, started.Grants = granted(r.deps.Policy)
-	end := x.audit(started)
+	end := x.begin()
 	if end == nil {
 		end = x.work()
 	}
@@ -78,6 +77,40 @@ func (r *Runtime) run(t *task) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.finish(t, final, end, r.userText(t, x.answer))
+}
+
+// begin waits for the workspaces and announces the task. Until it has them the task stays queued (A-TX-08).
+func (x *run) begin() *ending {
+	claim, err := x.deps.Opener.Claim(x.task.ctx, x.task.status.TaskID, x.waiting)
+	x.waiting("")
+	started := audit.Event{Event: audit.TaskStart}
+	started.Capabilities, started.Grants = granted(x.deps.Policy)
+	if err == nil {
+		x.claim = claim
+		for _, g := range claim.Guards() {
+			if g.Reason == sandbox.GuardHardLinks {
+				started.ReadOnlyDirectories = append(started.ReadOnlyDirectories, g.Path)
+			}
+		}
+	}
+	if end := x.audit(started); end != nil {
+		return end
+	}
+	if err != nil {
+		return x.because(x.task.ctx, err)
+	}
+	if x.task.ctx.Err() != nil {
+		return x.because(x.task.ctx, x.task.ctx.Err())
+	}
+	x.enter(agent.Planning)
+	return nil
+}
+
+// waiting shows the root that the task waits for; "" that it waits for none.
+func (x *run) waiting(root string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.task.waiting = root
 }
 
 // work plans and runs until the graph is done. Nil means that every planner task is completed and verified.
@@ -163,8 +196,22 @@ func (x *run) watch(ctx context.Context, job sandbox.Job, cancel context.CancelC
 	}
 }
 
-// closeJob ends the sandbox of the task, whatever ended the task. A failure is fatal to the server (A-TX-01).
+// closeJob ends the sandbox of the task, whatever ended the task, and lets the next task into the workspaces. A failure is
+// fatal to the server (A-TX-01); then they stay closed until it has ended.
 func (x *run) closeJob() *ending {
+	if end := x.closeSandbox(); end != nil {
+		return end
+	}
+	if x.claim == nil {
+		return nil
+	}
+	if err := x.claim.Release(); err != nil {
+		return x.ended(fault.New(fault.StateUnusable, fault.Target(x.task.status.TaskID), fault.Cause(err)))
+	}
+	return nil
+}
+
+func (x *run) closeSandbox() *ending {
 	if x.job == nil {
 		return nil
 	}
@@ -177,7 +224,7 @@ func (x *run) closeJob() *ending {
 		}
 		return x.ended(e)
 	}
-	return nil
+	return x.quarantined()
 }
 
 // because explains an error: an ended context by what ended it, a coded error by itself, the rest as our own failure.

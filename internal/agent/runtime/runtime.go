@@ -167,7 +167,7 @@ func (r *Runtime) loop() {
 	}
 }
 
-// next takes the oldest queued task and moves it to planning. Stop is true when there will be none any more.
+// next takes the oldest queued task, which stays queued until it has its workspaces. Stop is true when there will be none any more.
 func (r *Runtime) next() (t *task, stop bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +178,6 @@ func (r *Runtime) next() (t *task, stop bool) {
 		return nil, false
 	}
 	t, r.queue = r.queue[0], r.queue[1:]
-	t.move(agent.Planning)
 	return t, false
 }
 

@@ -48,6 +48,9 @@ type task struct {
 	// worked is a refusal or limit that a new plan went around, or a failure that a later call did. A completed task keeps showing it: the model's answer may
 	// pass over it, and no code can tell whether that matters to the user.
 	worked *ending
+	// waiting is the root that the queued task waits for, guarded by Runtime.mu. left tells what was moved to the quarantine.
+	waiting string
+	left    string
 }
 
 // moves are the state changes of A-RUN-01; a terminal state has none.
@@ -99,6 +102,12 @@ func (r *Runtime) finish(t *task, to agent.Status, end *ending, result string) {
 	}
 	if end != nil {
 		t.status.LastErrorCode, t.status.LastError = end.code, end.text
+	}
+	if t.left != "" {
+		if t.status.LastErrorCode == "" {
+			t.status.LastErrorCode = fault.PolicyDenied
+		}
+		t.status.LastError = r.deps.Texts.Join(slices.DeleteFunc([]string{t.left, t.status.LastError}, func(s string) bool { return s == "" })...)
 	}
 	if to == agent.Completed {
 		t.status.Result = result

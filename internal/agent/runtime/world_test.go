@@ -23,6 +23,9 @@ type job struct {
 	ending chan struct{} // Close waits for it; nil waits for nothing
 	err    error
 	once   sync.Once
+
+	guards []sandbox.Guard
+	left   []sandbox.Quarantined
 }
 
 func (j *job) Start(context.Context, sandbox.Command) (sandbox.Process, error) {
@@ -42,9 +45,31 @@ type opener struct {
 	jobs []*job
 	make func() *job
 	err  error
+
+	claim    func(ctx context.Context, waiting func(string)) error
+	guards   []sandbox.Guard
+	released int
 }
 
-func (o *opener) Open(_ context.Context, session, task string) (sandbox.Job, error) {
+func (j *job) Guards() []sandbox.Guard            { return j.guards }
+func (j *job) Quarantined() []sandbox.Quarantined { return j.left }
+
+// claim is the use of the workspaces.
+type claim struct{ o *opener }
+
+func (c claim) Guards() []sandbox.Guard { return c.o.guards }
+func (c claim) Release() error          { c.o.mu.Lock(); c.o.released++; c.o.mu.Unlock(); return nil }
+
+func (o *opener) Claim(ctx context.Context, task string, waiting func(string)) (sandbox.Claim, error) {
+	if o.claim != nil {
+		if err := o.claim(ctx, waiting); err != nil {
+			return nil, err
+		}
+	}
+	return claim{o}, nil
+}
+
+func (o *opener) Open(_ context.Context, session, task string) (sandbox.TaskJob, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {

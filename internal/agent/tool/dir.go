@@ -31,7 +31,7 @@ func (d *Dispatcher) prepareDir(ctx context.Context, s Scope, call agent.ToolCal
 	case "rmdir":
 		rights = sandbox.Delete
 	}
-	t, refused := d.resolve(a.path, want, rights)
+	t, refused := d.resolve(s, a.path, want, rights)
 	if refused != nil {
 		return step{refused: refused}
 	}

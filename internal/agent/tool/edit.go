@@ -39,14 +39,14 @@ func (d *Dispatcher) prepareEdit(_ context.Context, s Scope, call agent.ToolCall
 	case "delete":
 		rights = sandbox.Delete
 	}
-	from, refused := d.resolve(a.path, want, rights)
+	from, refused := d.resolve(s, a.path, want, rights)
 	if refused != nil {
 		return step{refused: refused}
 	}
 	if a.operation != "rename" {
 		return step{close: from.Close, run: func(ctx context.Context) outcome { return d.edit(ctx, s, call, a, from, nil) }}
 	}
-	to, refused := d.resolve(*a.newPath, rootio.MayCreate, rights)
+	to, refused := d.resolve(s, *a.newPath, rootio.MayCreate, rights)
 	if refused != nil {
 		from.Close()
 		return step{refused: refused}

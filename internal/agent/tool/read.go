@@ -36,9 +36,9 @@ type readHeader struct {
 	Note      string   `json:"note,omitzero"`
 }
 
-func (d *Dispatcher) prepareRead(_ context.Context, _ Scope, _ agent.ToolCall, args any) step {
+func (d *Dispatcher) prepareRead(_ context.Context, s Scope, _ agent.ToolCall, args any) step {
 	a := args.(readArgs)
-	t, refused := d.resolve(a.path, rootio.Existing, sandbox.Read)
+	t, refused := d.resolve(s, a.path, rootio.Existing, sandbox.Read)
 	if refused != nil {
 		return step{refused: refused}
 	}

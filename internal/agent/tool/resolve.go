@@ -18,7 +18,7 @@ import (
 // resolve finds the object that path names and asks the policy for rights on it. The error-free result is a Target that
 // holds the object; the caller closes it. A refusal says nothing about what lies outside the roots: it names the path as
 // it was asked for, and is the same whether anything exists there or not.
-func (d *Dispatcher) resolve(asked string, want rootio.Want, rights sandbox.Rights) (*rootio.Target, *outcome) {
+func (d *Dispatcher) resolve(s Scope, asked string, want rootio.Want, rights sandbox.Rights) (*rootio.Target, *outcome) {
 	path, err := d.absolute(asked)
 	if err != nil {
 		return nil, &outcome{err: err, target: asked}
@@ -28,7 +28,7 @@ func (d *Dispatcher) resolve(asked string, want rootio.Want, rights sandbox.Righ
 		return nil, d.unresolved(path, rights, err)
 	}
 	decision := policy.Decide(d.deps.Policy, policy.Request{Kind: policy.Filesystem, Path: t.Path(), Want: rights,
-		Dir: t.Info().Kind == rootio.Dir || want == rootio.MayCreateParents, FoldsCase: t.FoldsCase()})
+		Dir: t.Info().Kind == rootio.Dir || want == rootio.MayCreateParents, FoldsCase: t.FoldsCase(), Guards: s.Guards})
 	if !decision.Allow {
 		t.Close()
 		return nil, d.denied(path, decision.Reason, rights, decision.Fault(valid(path)))

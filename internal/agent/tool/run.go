@@ -24,7 +24,7 @@ type runHeader struct {
 func (d *Dispatcher) prepareRun(ctx context.Context, s Scope, call agent.ToolCall, args any) step {
 	a := args.(runArgs)
 	begun := time.Now() // reading the program counts into the call's time
-	dir, refused := d.resolve(a.cwd, rootio.Existing, sandbox.Read)
+	dir, refused := d.resolve(s, a.cwd, rootio.Existing, sandbox.Read)
 	if refused != nil {
 		return step{refused: refused}
 	}

@@ -37,9 +37,9 @@ type searchHeader struct {
 	Note     string   `json:"note,omitzero"`
 }
 
-func (d *Dispatcher) prepareSearch(_ context.Context, _ Scope, _ agent.ToolCall, args any) step {
+func (d *Dispatcher) prepareSearch(_ context.Context, s Scope, _ agent.ToolCall, args any) step {
 	a := args.(searchArgs)
-	t, refused := d.resolve(a.root, rootio.Existing, sandbox.Read)
+	t, refused := d.resolve(s, a.root, rootio.Existing, sandbox.Read)
 	if refused != nil {
 		return step{refused: refused}
 	}

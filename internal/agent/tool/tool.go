@@ -59,6 +59,8 @@ type Scope struct {
 	Required []string
 	// Job gives the task's confined process tree; it is asked for only when a process really starts.
 	Job func(ctx context.Context) (sandbox.Job, error)
+	// Guards are those of the task's sandbox, sorted by path: what they keep from its processes they keep from the file tools.
+	Guards []sandbox.Guard
 	// Graph applies task_update to the running agent task's graph.
 	Graph GraphEditor
 }

@@ -18,8 +18,10 @@ import (
 	"time"
 
 	"sekisho/internal/fault"
+	"sekisho/internal/fileop"
 	"sekisho/internal/journal"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/guard"
 	"sekisho/internal/statedir"
 )
 
@@ -38,6 +40,8 @@ type Deps struct {
 	Journal  *journal.Store     // of the instance's JournalDir
 	Instance *statedir.Instance // holds the temporary directories; its id is part of every OS resource's name
 	Policy   sandbox.EffectivePolicy
+	State    *statedir.Dir    // holds locks and quarantines; needed by a policy with workspaces or writable roots
+	Files    fileop.FS        // as State
 	Now      func() time.Time // nil means time.Now
 }
 
@@ -56,13 +60,22 @@ func New(deps Deps) *Broker {
 
 // Open applies the policy for one agent task and builds its Job. On an error nothing of it is left; if even that could
 // not be reached, the code is recovery.failed. Closing the Job reverts everything.
-func (b *Broker) Open(ctx context.Context, session, task string) (sandbox.Job, error) {
+func (b *Broker) Open(ctx context.Context, session, task string) (sandbox.TaskJob, error) {
 	p := b.deps.Policy
+	found, err := guard.Survey(ctx, &p)
+	if err != nil {
+		return nil, failed(err)
+	}
+	watch := found.Watch(&p)
+	if err := found.Close(); err != nil {
+		return nil, failed(err)
+	}
 	p.Task = sandbox.TaskBinding{
 		Instance: b.deps.Instance.ID(),
 		Task:     task,
 		Temp:     b.deps.Instance.TreePath(tempDir, task, "tmp"),
 		Home:     b.deps.Instance.TreePath(tempDir, task, "home"),
+		Guards:   found.Guards,
 	}
 	entry, err := journal.CreateTask(b.deps.Journal, task, b.deps.Now(), []string{b.deps.Instance.TreePath(tempDir, task)})
 	if err != nil {
@@ -72,10 +85,14 @@ func (b *Broker) Open(ctx context.Context, session, task string) (sandbox.Job, e
 		}
 		return nil, failed(fmt.Errorf("journalling task %s: %w", task, err))
 	}
-	t := &transaction{backend: b.deps.Backend, instance: b.deps.Instance, entry: entry}
-	job, err := t.apply(ctx, p)
+	t := &transaction{backend: b.deps.Backend, instance: b.deps.Instance, entry: entry, state: b.deps.State, files: b.deps.Files}
+	err = t.watch(watch)
+	var job sandbox.Job
 	if err == nil {
-		return &brokerJob{inner: job, tx: t}, nil
+		job, err = t.apply(ctx, p)
+	}
+	if err == nil {
+		return &brokerJob{inner: job, tx: t, guards: found.Guards}, nil
 	}
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 	defer cancel()
@@ -90,6 +107,9 @@ type transaction struct {
 	backend  sandbox.Backend
 	instance *statedir.Instance
 	entry    *journal.Entry
+	state    *statedir.Dir
+	files    fileop.FS
+	left     []sandbox.Quarantined // by the task's processes, found by sweep
 }
 
 func (t *transaction) apply(ctx context.Context, p sandbox.EffectivePolicy) (sandbox.Job, error) {
@@ -155,18 +175,24 @@ func (t *transaction) undo(ctx context.Context, report func(effect, target strin
 		report = func(string, string, error) {}
 	}
 	stateErr := t.entry.Update(func(r *journal.Record) { r.State = journal.Cleaning })
-	if err := t.effects(ctx, report); err != nil {
+	if err := t.effects(ctx, report, true); err != nil {
 		return errors.Join(err, stateErr)
 	}
 	return t.entry.Remove()
 }
 
-// effects is undo without the journal: it can be repeated, and needs no room on the device.
-func (t *transaction) effects(ctx context.Context, report func(effect, target string, err error)) error {
+// effects is undo without the journal: it can be repeated, and without sweeping it needs no room on the device. The tree is
+// dead once the backend's steps are reverted; then the roots are swept, whatever lay in the way of that.
+func (t *transaction) effects(ctx context.Context, report func(effect, target string, err error), sweeping bool) error {
 	record := t.entry.Record()
 	var errs []error
+	var sweep func() error
 	for i := len(record.Steps) - 1; i >= 0; i-- {
 		u, err := decode(record.Steps[i].Undo)
+		if err == nil && u.Kind == watchKind {
+			sweep = func() error { return t.sweep(ctx, u.Data, report) }
+			continue
+		}
 		if err == nil {
 			err = t.revert(ctx, u)
 		}
@@ -178,6 +204,9 @@ func (t *transaction) effects(ctx context.Context, report func(effect, target st
 		err := t.removeTemp(path)
 		report("temp", path, err)
 		errs = append(errs, err)
+	}
+	if sweep != nil && sweeping && errors.Join(errs...) == nil { // not while anything may still run
+		errs = append(errs, sweep())
 	}
 	return errors.Join(errs...)
 }

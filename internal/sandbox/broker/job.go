@@ -12,6 +12,8 @@ import (
 type brokerJob struct {
 	inner sandbox.Job
 	tx    *transaction
+	// guards is what the survey before Open found.
+	guards []sandbox.Guard
 
 	mu     sync.Mutex
 	closed bool
@@ -24,6 +26,16 @@ func (j *brokerJob) Start(ctx context.Context, c sandbox.Command) (sandbox.Proce
 
 // Lost implements sandbox.Job.
 func (j *brokerJob) Lost() <-chan struct{} { return j.inner.Lost() }
+
+// Guards implements sandbox.TaskJob.
+func (j *brokerJob) Guards() []sandbox.Guard { return j.guards }
+
+// Quarantined implements sandbox.TaskJob.
+func (j *brokerJob) Quarantined() []sandbox.Quarantined {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.tx.left
+}
 
 // Close ends the tree, reverts the task's steps, removes its temporary directories and its journal. It may be repeated
 // after an error, which is always recovery.failed.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sekisho/internal/audit"
+	"sekisho/internal/fileop"
 	"sekisho/internal/journal"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/statedir"
@@ -21,6 +22,8 @@ type Abandoned struct {
 	Backend  sandbox.Backend // may be nil where the system has none; then a journalled step cannot be reverted
 	Journal  *journal.Store
 	Instance *statedir.Instance
+	State    *statedir.Dir // as Deps
+	Files    fileop.FS
 }
 
 // Recover undoes every journal of an abandoned instance and tells what was undone. An error, always recovery.failed with
@@ -54,7 +57,7 @@ func MakeRoom(ctx context.Context, a Abandoned) error {
 		return err
 	}
 	for _, t := range slices.Backward(txs) {
-		if err := t.effects(ctx, func(string, string, error) {}); err != nil {
+		if err := t.effects(ctx, func(string, string, error) {}, false); err != nil {
 			return unrecovered(t.entry.Path(), err)
 		}
 	}
@@ -76,7 +79,7 @@ func (a Abandoned) trusted() ([]*transaction, error) {
 	}
 	txs := make([]*transaction, len(entries))
 	for i, e := range entries {
-		txs[i] = &transaction{backend: a.Backend, instance: a.Instance, entry: e}
+		txs[i] = &transaction{backend: a.Backend, instance: a.Instance, entry: e, state: a.State, files: a.Files}
 		if err := txs[i].trust(); err != nil {
 			return nil, unrecovered(e.Path(), err)
 		}
@@ -99,7 +102,11 @@ func (t *transaction) trust() error {
 		}
 	}
 	for i, s := range r.Steps {
-		if _, err := decode(s.Undo); err != nil {
+		u, err := decode(s.Undo)
+		if err == nil && u.Kind == watchKind {
+			_, err = watchOf(u.Data)
+		}
+		if err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
 	}

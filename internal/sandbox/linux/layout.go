@@ -81,6 +81,9 @@ func newView(p *sandbox.EffectivePolicy, id identity) (*view, error) {
 	if err := v.declared(p); err != nil {
 		return nil, err
 	}
+	for _, g := range p.Task.Guards {
+		v.layout.Guards = append(v.layout.Guards, wire.Guard{Target: g.Path, File: g.Kind != "directory", ReadOnly: g.Reason != sandbox.GuardPassage})
+	}
 	return v, nil
 }
 

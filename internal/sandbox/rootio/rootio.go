@@ -78,6 +78,9 @@ func Open(path string, id sandbox.FileID) (*Root, error) {
 	return r, nil
 }
 
+// Exact opens whatever is at path, which must be absolute and free of links, whoever put it there. Errors as Open.
+func Exact(path string) (*Root, error) { return openExact(path) }
+
 // Path is the path that Open was given.
 func (r *Root) Path() string { return r.path }
 

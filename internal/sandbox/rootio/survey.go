@@ -28,6 +28,12 @@ type Visit struct {
 // FoldsCase tells whether the directory that holds the name knows no case.
 func (v *Visit) FoldsCase() bool { return foldsCase(v.Dir) }
 
+// Beside tells whether the directory that holds the name has another one.
+func (v *Visit) Beside(name string) bool {
+	_, _, err := describe(v.Dir, name)
+	return err == nil
+}
+
 // Target reads the symbolic link.
 func (v *Visit) Target() (string, error) {
 	f, _, err := openChild(v.Dir, v.Name, false)
@@ -67,7 +73,7 @@ var errNotSmall = errors.New("not a small regular file")
 type Walker interface {
 	// Visit is called for every name, before what lies below it. For a directory true means to look inside.
 	Visit(v *Visit) (enter bool, err error)
-	// Leave is called after everything below a directory that was entered.
+	// Leave is called after everything below a directory for which Visit said enter, but not after Unreadable gave up.
 	Leave(path string) error
 	// Unreadable is called for a directory that could not be opened. open makes it readable for a second try and returns
 	// what puts its mode back; nil gives up on this directory.
@@ -133,7 +139,7 @@ func into(ctx context.Context, v *Visit, depth int, w Walker) (err error) {
 		f, err = openBelow(v.Dir, v.Name)
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return w.Leave(v.Path)
 	}
 	if err != nil {
 		return pathError(v.Path, err)
@@ -178,3 +184,27 @@ func MakeWritable(dir *os.File, name string) (restore func() error, err error) {
 		return chmodHeld(f, info.Mode)
 	}, nil
 }
+
+// MakeHeldWritable is MakeWritable for an open directory.
+func MakeHeldWritable(dir *os.File) (restore func() error, err error) {
+	info, err := stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := chmodHeld(dir, info.Mode|0o700); err != nil {
+		return nil, pathError(dir.Name(), err)
+	}
+	return func() error { return chmodHeld(dir, info.Mode) }, nil
+}
+
+// Describe describes one name below an open directory without following or opening it.
+func Describe(dir *os.File, name string) (Info, error) {
+	info, _, err := describe(dir, name)
+	return info, err
+}
+
+// OpenBelow opens a directory for reading its names, through no link and into no other mount.
+func OpenBelow(dir *os.File, name string) (*os.File, error) { return openBelow(dir, name) }
+
+// Again is another descriptor of the same open directory.
+func Again(dir *os.File) (*os.File, error) { return duplicate(dir) }

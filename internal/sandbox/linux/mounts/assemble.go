@@ -78,6 +78,11 @@ func Assemble(l wire.Layout, passed []*os.File) (map[string]sandbox.FileID, erro
 	if err := private.hide(); err != nil {
 		return nil, err
 	}
+	for _, g := range l.Guards {
+		if err := guard(root, g); err != nil {
+			return nil, err
+		}
+	}
 	set := unix.MountAttr{Attr_set: ReadOnly}
 	if err := unix.MountSetattr(int(root.Fd()), "", unix.AT_EMPTY_PATH, &set); err != nil {
 		return nil, wire.Fail(wire.StageMount, "/", fmt.Errorf("mount_setattr: %w", err))

@@ -22,6 +22,7 @@ func (s *Setup) fields(c *codec) {
 	list(c, &s.Layout.Binds, func(c *codec, b *Bind) { b.fields(c) })
 	list(c, &s.Layout.Links, func(c *codec, l *Link) { c.text(&l.Path); c.text(&l.To) })
 	list(c, &s.Layout.Files, func(c *codec, f *File) { c.text(&f.Path); c.text(&f.Text) })
+	list(c, &s.Layout.Guards, func(c *codec, g *Guard) { c.text(&g.Target); c.bool(&g.File); c.bool(&g.ReadOnly) })
 	list(c, &s.Rules, func(c *codec, r *Rule) { r.fields(c) })
 	c.bytes(&s.Filter)
 	c.int(&s.UID)

@@ -40,11 +40,20 @@ type Rule struct {
 	File   bool
 }
 
-// Layout is the visible file system. Binds are mounted in order, so that a parent precedes what lies below it.
+// Layout is the visible file system. Binds are mounted in order, so that a parent precedes what lies below it; then the
+// Guards, likewise.
 type Layout struct {
-	Binds []Bind
-	Links []Link
-	Files []File
+	Binds  []Bind
+	Links  []Link
+	Files  []File
+	Guards []Guard
+}
+
+// Guard binds what is visible at Target over itself. As a mount point it can be neither renamed, removed nor replaced; with
+// ReadOnly it cannot be changed either. File tells that it is no directory; it may be a symbolic link.
+type Guard struct {
+	Target         string
+	File, ReadOnly bool
 }
 
 // Bind is one mount.

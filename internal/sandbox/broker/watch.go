@@ -1,0 +1,75 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"sekisho/internal/journal"
+	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/guard"
+	"sekisho/internal/strictjson"
+)
+
+// watchKind is the journal's step that says where the task's processes may leave what the host would run (A-POL-13). It is
+// the first one, has no effect of its own, and is undone by sweeping when everything else is.
+const watchKind = "quarantine"
+
+// quarantineDir is the directory of all quarantines in the state root. What lies in it is the user's to look at and remove.
+const quarantineDir = "quarantine"
+
+// watch journals w before anything runs.
+func (t *transaction) watch(w guard.Watch) error {
+	if w.Empty() {
+		return nil
+	}
+	data, err := strictjson.Marshal(w)
+	if err != nil {
+		return fmt.Errorf("encoding what is watched: %w", err)
+	}
+	step, err := encode(sandbox.Step{Schema: 1, Kind: watchKind, Data: data}, sandbox.Undo{Schema: 1, Kind: watchKind, Data: data})
+	if err != nil {
+		return err
+	}
+	step.Applied = true
+	return t.entry.Update(func(r *journal.Record) { r.Steps = append(r.Steps, step) })
+}
+
+func watchOf(data json.RawMessage) (guard.Watch, error) {
+	var w guard.Watch
+	err := strictjson.Unmarshal(data, journal.MaxBytes, &w)
+	if err == nil {
+		err = w.Check()
+	}
+	return w, err
+}
+
+// sweep moves away what the dead tree left. Each object is reported; so is a root that could not be looked at because it is
+// another object by now.
+func (t *transaction) sweep(ctx context.Context, data json.RawMessage, report func(effect, target string, err error)) error {
+	w, err := watchOf(data)
+	if err != nil {
+		return err
+	}
+	if t.state == nil {
+		return errors.New("there is no state root for a quarantine")
+	}
+	state, err := t.state.Sub(quarantineDir)
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	q := guard.NewQuarantine(t.files, state, t.entry.Key())
+	moved, gone, err := guard.Sweep(ctx, t.files, w, q)
+	err = errors.Join(err, q.Close())
+	for _, m := range moved {
+		report(watchKind, m.Path+" -> "+m.To, err)
+	}
+	for _, root := range gone {
+		report(watchKind, root, guard.ErrGone)
+		moved = append(moved, sandbox.Quarantined{Path: root})
+	}
+	t.left = append(t.left, moved...)
+	return err
+}
