@@ -27,7 +27,7 @@ type recovery struct {
 	files   fileop.FS
 	backend sandbox.Backend // nil where this system has none
 	logs    *logs
-	message string // status message of MCP tasks that a restart ended
+	message string        // status message of MCP tasks that a restart ended
 	dir     *statedir.Dir // the state root that is recovered
 }
 
