@@ -16,7 +16,6 @@ import (
 var later = map[string]string{
 	"A-MCP-09": "no HTTP transport, so no HTTP request log",
 	"A-POL-10": "hard links in writable roots are not examined",
-	"A-POL-13": "no protected paths; allow_tool_config_writes true is refused",
 	"A-POL-14": "only the root's identity is checked, not its filesystem type",
 	"A-SBX-10": "a denial names its code and rule, not the nearest allowed path",
 	"A-SES-04": "only an overflow shortens the context (A-SES-07)",
