@@ -1,4 +1,5 @@
-// Command contract-ts writes the TypeScript form of the worker contract. It is run by go generate.
+// Command contract-ts writes the TypeScript form of the worker contract, and of the texts of its problems. It is run by go
+// generate.
 package main
 
 import (
@@ -15,11 +16,20 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("usage: contract-ts FILE")
+	if len(args) != 2 {
+		return fmt.Errorf("usage: contract-ts CONTRACT PROBLEMS")
 	}
-	if err := os.MkdirAll(filepath.Dir(args[0]), 0o755); err != nil {
+	problems, err := renderProblems()
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(args[0], []byte(render()), 0o644)
+	for i, text := range []string{render(), problems} {
+		if err := os.MkdirAll(filepath.Dir(args[i]), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(args[i], []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }

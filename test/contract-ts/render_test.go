@@ -13,12 +13,18 @@ import (
 
 // proves R-UI-04
 func TestContractIsUpToDate(t *testing.T) {
-	committed, err := os.ReadFile(filepath.Join("..", "..", "web", "src", "contract.ts"))
+	problems, err := renderProblems()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(committed) != render() {
-		t.Error("web/src/contract.ts is out of date: go generate ./internal/relay/uicontract")
+	for name, want := range map[string]string{"contract.ts": render(), "text/problems.ts": problems} {
+		committed, err := os.ReadFile(filepath.Join("..", "..", "web", "src", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(committed) != want {
+			t.Errorf("web/src/%s is out of date: go generate ./internal/relay/uicontract", name)
+		}
 	}
 }
 

@@ -1,4 +1,37 @@
+import { effect } from "@preact/signals";
 import { render } from "preact";
+import { createLink } from "./link/link";
+import { browserEnv } from "./link/browser";
+import { createRenderer } from "./markdown/renderer";
+import { startDrafts } from "./state/drafts";
+import { startKeys } from "./state/keys";
+import { resume, usePage } from "./state/page";
+import { startSaying } from "./state/say";
+import { startSettings } from "./state/settings";
+import { App } from "./shell/App";
+import { startTexts } from "./text";
+import { markdownWorker } from "./trusted";
 
+startSettings();
+startTexts();
+const link = createLink(browserEnv());
+usePage(link, createRenderer({
+  start: markdownWorker,
+  timer: (f, ms) => {
+    const t = setTimeout(f, ms);
+    return () => clearTimeout(t);
+  },
+}));
+startDrafts();
+startSaying();
+startKeys();
+let resumed = false;
+effect(() => {
+  const s = link.state.value;
+  if (s && !resumed) {
+    resumed = true;
+    resume(s);
+  }
+});
 const root = document.getElementById("root");
-if (root) render(<main class="page"><h1>relaycodex</h1></main>, root);
+if (root) render(<App />, root);

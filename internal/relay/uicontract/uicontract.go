@@ -10,7 +10,7 @@
 // package can hold a bearer token, a key or the content of a secret question; a test walks them all.
 package uicontract
 
-//go:generate go run sekisho/test/contract-ts ../../../web/src/contract.ts
+//go:generate go run sekisho/test/contract-ts ../../../web/src/contract.ts ../../../web/src/text/problems.ts
 
 import (
 	"encoding/json"

@@ -1,5 +1,5 @@
 // Judges what a person put into an MCP form before it is sent, by the rules of internal/relay/ask (validate.go), which judges
-// it again. test/form.test.ts and the Go test take the same vectors.
+// it again. test/judge.test.ts and the Go test take the same vectors.
 import type { FieldView } from "../contract";
 
 /** What a control holds: text for string, number, integer and select, a flag, or the chosen options. */

@@ -1,0 +1,209 @@
+// The message box. Its text is a draft that nothing but the person takes away.
+import { useComputed } from "@preact/signals";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Problem } from "../contract";
+import { Icon } from "../parts/Icon";
+import { Button, copy, ProblemNote } from "../parts/parts";
+import { aside, dropAside, setText, textOf } from "../state/drafts";
+import { ask, connected, current, link, live, models, opened, waiting } from "../state/page";
+import { settings } from "../state/settings";
+import { texts } from "../text";
+import { sends } from "./keys";
+import { chooseNext, fresh, interrupt, next, sendDraft, sending, trouble, troubles } from "./send";
+
+export function Composer() {
+  const m = texts.value;
+  const thread = current.value;
+  const open = opened.value;
+  const head = open?.head;
+  return (
+    <form class="composer" aria-label={m.message} onSubmit={(e) => { e.preventDefault(); void sendDraft(thread); }}>
+      <div class="col">
+        <SetAside />
+        <Troubled thread={thread} />
+        {thread === "" ? <Box thread="" />
+          : !head ? null
+            : !connected.value || head.stale ? <Held thread={thread} />
+              : head.mode === "viewing" ? <Join thread={thread} />
+                : <Box thread={thread} />}
+      </div>
+    </form>
+  );
+}
+
+/** Joining is explicit: it takes the writer's place on the server (R-REC-05). */
+export function Join({ thread, label, primary }: { thread: string; label?: string; primary?: boolean }) {
+  const m = texts.value;
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | "lost" | undefined>(undefined);
+  const join = async () => {
+    if (busy) return;
+    setBusy(true);
+    const r = await ask("thread.join", { thread });
+    setBusy(false);
+    setProblem(r.done ? undefined : r.problem ?? "lost");
+  };
+  const button = <Button {...(primary ? {} : { id: "composer" })} busy={busy} onClick={() => void join()}>{busy ? m.joining : label ?? m.joinThread}</Button>;
+  if (primary) return button;
+  return (
+    <>
+      <div class="join"><p>{m.joinToSend}</p>{button}</div>
+      {problem === "lost" ? <p class="err">{m.lost}</p> : problem ? <ProblemNote problem={problem} /> : null}
+      <Kept thread={thread} />
+    </>
+  );
+}
+
+/** Without a connection nothing can be sent; the text stays and can be taken away by hand. */
+function Held({ thread }: { thread: string }) {
+  const m = texts.value;
+  return <><div class="join"><p>{live.value ? m.cannotSendOffline : m.cannotSendLost}</p></div><Kept thread={thread} editable /></>;
+}
+
+function Kept({ thread, editable }: { thread: string; editable?: boolean }) {
+  const m = texts.value;
+  const text = useComputed(() => textOf(thread).value);
+  if (!editable && text.value.trim() === "") return null;
+  return (
+    <div class="box kept">
+      <label class="vh" for="composer-kept">{m.yourDraft}</label>
+      <textarea id={editable ? "composer" : "composer-kept"} aria-label={m.yourDraft} readOnly={!editable} value={text.value} rows={2} placeholder={m.draftHere} onInput={(e) => setText(thread, e.currentTarget.value)} />
+      <div class="tools"><span class="muted pad-i">{m.draftKept}</span><span class="grow" /><Button icon="copy" disabled={text.value === ""} onClick={() => void copy(text.value)}>{m.copyDraft}</Button></div>
+    </div>
+  );
+}
+
+/** Texts of another owner: for copying only. */
+function SetAside() {
+  const m = texts.value;
+  return (
+    <>
+      {aside.value.map((a) => (
+        <section key={a.id} class="draft" aria-label={m.setAside}>
+          <p class="muted">{m.setAsideWhy}</p>
+          <p class="typed">{a.text}</p>
+          <div class="row"><Button icon="copy" onClick={() => void copy(a.text)}>{m.copy}</Button><Button onClick={() => dropAside(a.id)}>{m.discard}</Button></div>
+        </section>
+      ))}
+    </>
+  );
+}
+
+function Troubled({ thread }: { thread: string }) {
+  const m = texts.value;
+  const t = troubles.value.get(thread);
+  if (!t) return null;
+  const title = t.status === "unknown" || t.status === "lost" ? m.sendUnknown : m.notSent;
+  return (
+    <div class="trouble">
+      {t.problem ? <ProblemNote problem={t.problem} tone={t.status === "unknown" ? "attn" : "bad"} title={title} /> : <div class="note attn"><p class="note-t"><Icon name="warn" /><b>{title}</b></p><p>{m.lost}</p></div>}
+      <Button kind="quiet" onClick={() => trouble(thread, undefined)}>{m.close}</Button>
+    </div>
+  );
+}
+
+function Box({ thread }: { thread: string }) {
+  const m = texts.value;
+  const hint = useId();
+  const ref = useRef<HTMLTextAreaElement>(null);
+  const text = useComputed(() => textOf(thread).value);
+  const composing = useRef(false);
+  const head = opened.value?.head;
+  const running = thread !== "" && head?.turnStatus === "inProgress";
+  const busy = sending.value.has(thread) || (head?.busy ?? false);
+  const can = connected.value;
+  // A value that comes from elsewhere (another tab, a sent message) never breaks into a composition.
+  useLayoutEffect(() => {
+    const el = ref.current;
+    if (el && !composing.current && el.value !== text.value) {
+      const at = el.selectionStart;
+      el.value = text.value;
+      if (document.activeElement === el) el.setSelectionRange(Math.min(at, el.value.length), Math.min(at, el.value.length));
+    }
+    if (el) grow(el);
+  }, [text.value, thread]);
+  return (
+    <>
+      {thread === "" ? <NewThread /> : null}
+      <div class="box">
+        <label class="vh" for="composer">{m.messageToCodex}</label>
+        <textarea ref={ref} id="composer" rows={2} placeholder={m.messageToCodex} aria-describedby={hint} spellcheck
+          onInput={(e) => { grow(e.currentTarget); setText(thread, e.currentTarget.value); }}
+          onCompositionStart={() => { composing.current = true; }}
+          onCompositionEnd={(e) => { composing.current = false; setText(thread, e.currentTarget.value); }}
+          onKeyDown={(e) => {
+            if (sends(e, settings.value.enter)) {
+              e.preventDefault();
+              if (can && !busy) void sendDraft(thread);
+            }
+          }} />
+        <div class="tools">
+          <NextTurn thread={thread} />
+          <span class="grow" />
+          {running ? <Button icon="stop" onClick={() => void interrupt()} aria-keyshortcuts="Control+.">{m.interrupt}</Button> : null}
+          <Button kind="primary" icon="up" type="submit" busy={busy} disabled={!can}>{busy ? m.sendingNow : running ? m.sendToTurn : m.send}</Button>
+        </div>
+      </div>
+      <p class="hint keys-line" id={hint}>
+        {settings.value.enter === "enter"
+          ? <><span><kbd>Enter</kbd> {m.sendsKey}</span><span><kbd>Shift</kbd> <kbd>Enter</kbd> {m.newLineKey}</span></>
+          : <><span><kbd>Ctrl</kbd> <kbd>Enter</kbd> {m.sendsKey}</span><span><kbd>Enter</kbd> {m.newLineKey}</span></>}
+        {running ? <span><kbd>Ctrl</kbd> <kbd>.</kbd> {m.interruptKey}</span> : null}
+        <span><kbd>F6</kbd> {m.nextAreaKey}</span>
+        {waiting.value.length > 0 ? <span class="attn-t">{m.requestsOpen(waiting.value.length)}</span> : null}
+      </p>
+    </>
+  );
+}
+
+/** Browsers without field-sizing get the height by hand. */
+function grow(el: HTMLTextAreaElement): void {
+  if (CSS.supports("field-sizing", "content")) return;
+  el.style.blockSize = "auto";
+  el.style.blockSize = `${el.scrollHeight + 2}px`;
+}
+
+function NextTurn({ thread }: { thread: string }) {
+  const m = texts.value;
+  const list = models.value;
+  const chosen = next.value.get(thread) ?? {};
+  const settings = opened.value?.head.settings;
+  if (list.length === 0) return null;
+  const present = chosen.model ?? settings?.model ?? "";
+  const model = list.find((x) => x.id === present) ?? list.find((x) => x.default);
+  const efforts = model?.efforts ?? [];
+  return (
+    <>
+      <label class="next"><span class="vh">{m.nextModel}</span>
+        <select class="pick" value={chosen.model ?? ""} onChange={(e) => { const v = e.currentTarget.value; chooseNext(thread, v ? { model: v } : {}); }}>
+          <option value="">{settings?.model ? m.inheritsModel(settings.model) : m.inheritsNothing}</option>
+          {list.map((x) => <option key={x.id} value={x.id}>{x.shownName || x.id}</option>)}
+        </select></label>
+      {efforts.length > 0 ? (
+        <label class="next"><span class="vh">{m.nextEffort}</span>
+          <select class="pick" value={chosen.effort ?? ""} onChange={(e) => { const v = e.currentTarget.value; chooseNext(thread, { ...(chosen.model ? { model: chosen.model } : {}), ...(v ? { effort: v } : {}) }); }}>
+            <option value="">{m.inheritsEffort(!chosen.model && settings?.effort ? settings.effort : model?.effort ?? "")}</option>
+            {efforts.map((x) => <option key={x} value={x}>{m.effortIs(x)}</option>)}
+          </select></label>
+      ) : null}
+    </>
+  );
+}
+
+/** How the new thread begins; every choice can be left to the server. */
+function NewThread() {
+  const m = texts.value;
+  const f = fresh.value;
+  const id = useId();
+  const root = link().state.value?.owner?.root ?? "";
+  const set = (k: keyof typeof f, v: string) => { const { [k]: _, ...rest } = f; fresh.value = v ? { ...rest, [k]: v } : rest; };
+  return (
+    <details class="begin"><summary><span>{m.howItBegins}</span> <span class="meta">{f.cwd || root}</span></summary>
+      <div class="form">
+        <div class="f"><label class="lbl" for={id + "c"}>{m.directory}</label><input id={id + "c"} class="field mono" spellcheck={false} autocapitalize="off" autocomplete="off" placeholder={root} value={f.cwd ?? ""} onInput={(e) => set("cwd", e.currentTarget.value)} /></div>
+        <div class="f"><label class="lbl" for={id + "s"}>{m.sandbox}</label><select id={id + "s"} class="field" value={f.sandbox ?? ""} onChange={(e) => set("sandbox", e.currentTarget.value)}><option value="">{m.serversOwn}</option><option>read-only</option><option>workspace-write</option><option value="danger-full-access">{m.dangerFull}</option></select></div>
+        <div class="f"><label class="lbl" for={id + "a"}>{m.approvals}</label><select id={id + "a"} class="field" value={f.approvalPolicy ?? ""} onChange={(e) => set("approvalPolicy", e.currentTarget.value)}><option value="">{m.serversOwn}</option><option>untrusted</option><option>on-request</option><option value="never">{m.approvalNever}</option></select></div>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,110 @@
+// Sending a message: one operation for each press of the button. Nothing is sent a second time by itself; what could not be
+// told stays in the message box or becomes an "outcome unknown" block.
+import { signal } from "@preact/signals";
+import type { Problem } from "../contract";
+import { ask, current, link, show } from "../state/page";
+import { peekText, sent, setText } from "../state/drafts";
+
+/** What a person chose for the next turn of a thread; empty inherits. */
+export interface Next {
+  model?: string;
+  effort?: string;
+}
+
+/** How a new thread begins; empty is the server's own setting. */
+export interface Fresh {
+  cwd?: string;
+  approvalPolicy?: string;
+  sandbox?: string;
+}
+
+export type Trouble = { problem?: Problem | undefined; status: "refused" | "failed" | "unknown" | "lost" };
+
+export const sending = signal<ReadonlySet<string>>(new Set());
+export const troubles = signal<ReadonlyMap<string, Trouble>>(new Map());
+export const next = signal<ReadonlyMap<string, Next>>(new Map());
+export const fresh = signal<Fresh>({});
+
+export function chooseNext(thread: string, n: Next): void {
+  next.value = new Map(next.peek()).set(thread, n);
+}
+
+export function trouble(thread: string, t: Trouble | undefined): void {
+  const now = new Map(troubles.peek());
+  if (t) now.set(thread, t);
+  else now.delete(thread);
+  troubles.value = now;
+}
+
+function busy(thread: string, on: boolean): void {
+  const now = new Set(sending.peek());
+  if (on) now.add(thread);
+  else now.delete(thread);
+  sending.value = now;
+}
+
+/** The model and effort as parameters of a turn. */
+function turn(n: Next): { model?: string; effort?: string } {
+  return { ...(n.model ? { model: n.model } : {}), ...(n.effort ? { effort: n.effort } : {}) };
+}
+
+/** Sends what is in the message box of a thread; "" begins a thread first. */
+export async function sendDraft(thread: string): Promise<void> {
+  const text = peekText(thread);
+  if (text.trim() === "" || sending.peek().has(thread)) return;
+  const chosen = next.peek().get(thread) ?? {};
+  if (thread !== "") {
+    await send(thread, text, chosen);
+    return;
+  }
+  const owner = link().state.peek()?.owner?.epoch;
+  busy("", true);
+  trouble("", undefined);
+  const f = fresh.peek();
+  const r = await ask("thread.start", { ...(f.cwd ? { cwd: f.cwd } : {}), ...(f.approvalPolicy ? { approvalPolicy: f.approvalPolicy } : {}), ...(f.sandbox ? { sandbox: f.sandbox } : {}), ...(chosen.model ? { model: chosen.model } : {}) }, owner === undefined ? {} : { owner });
+  busy("", false);
+  if (!r.done || !r.value) {
+    trouble("", r.done ? { status: "failed" } : { status: r.status === "done" ? "failed" : r.status, problem: r.problem });
+    return;
+  }
+  const id = r.value.thread;
+  // The text moves to the thread that exists now, so that it is there if the message is not taken.
+  setText(id, text);
+  sent("", text);
+  if (current.peek() === "") await show(id);
+  await send(id, text, chosen, owner);
+}
+
+/** Sends one message. It is about the owner whose thread was on the screen when it was asked for. */
+export async function send(thread: string, text: string, n: Next, owner = link().state.peek()?.owner?.epoch): Promise<void> {
+  if (sending.peek().has(thread)) return;
+  busy(thread, true);
+  trouble(thread, undefined);
+  const r = await ask("turn.send", { thread, text, ...turn(n) }, owner === undefined ? {} : { owner });
+  busy(thread, false);
+  if (r.done) {
+    sent(thread, text);
+    if (Object.keys(turn(n)).length > 0) chooseNext(thread, {}); // the thread goes on with them by itself
+    return;
+  }
+  if (r.status === "unknown") sent(thread, text); // the text stands in its own block now
+  trouble(thread, { status: r.status === "done" ? "failed" : r.status, problem: r.problem });
+}
+
+/** Puts a text into the message box of a thread, after what is there. */
+export function edit(thread: string, text: string): void {
+  const old = peekText(thread);
+  setText(thread, old.trim() === "" ? text : old.replace(/\s*$/, "\n\n") + text);
+  const box = document.getElementById("composer");
+  if (box instanceof HTMLTextAreaElement) {
+    box.focus();
+    box.setSelectionRange(box.value.length, box.value.length);
+  }
+}
+
+export async function interrupt(): Promise<void> {
+  const thread = current.peek();
+  if (thread === "") return;
+  const r = await ask("turn.interrupt", { thread });
+  if (!r.done) trouble(thread, { status: r.status === "done" ? "failed" : r.status, problem: r.problem });
+}

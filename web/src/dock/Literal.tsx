@@ -1,0 +1,76 @@
+// Text of the server as it is judged: whole, line by line, nothing invisible. The worker has escaped it (ask.Text); here only
+// the escapes are marked and each line end gets a sign that no text can forge, because it is not text.
+import { createContext, type ComponentChildren } from "preact";
+import { useContext, useEffect, useId, useRef } from "preact/hooks";
+import type { Host, Text } from "../contract";
+import { memo } from "../parts/memo";
+import { useOverflow } from "../parts/parts";
+import { texts } from "../text";
+
+/** Whoever shows long text tells when its end was seen. */
+export interface Reading {
+  register(id: string): void;
+  seen(id: string): void;
+}
+export const ReadingContext = createContext<Reading | undefined>(undefined);
+
+const escapes = /(\\(?:x[0-9a-f]{2}|u\{[0-9a-f]+\}|[nrt]))/;
+
+function Marked({ line }: { line: string }) {
+  if (!line.includes("\\")) return <>{line}</>;
+  // A doubled backslash is a backslash: it is stepped over, so that what follows it is no escape.
+  return <>{line.split(/(\\\\)/).flatMap((part, i) => (i % 2 === 1 ? [part] : part.split(escapes).map((p, j) => (j % 2 === 1 ? <span key={`${i}.${j}`} class="esc">{p}</span> : p))))}</>;
+}
+
+const Lines = memo(function Lines({ text }: { text: Text }) {
+  return <>{text.lines.map((l, i) => <span key={i} class={"ln" + (i < text.lines.length - 1 ? " nl" : "")}><Marked line={l} />{"\n"}</span>)}</>;
+});
+
+/** The end of a long text: it counts as seen when it was on the screen, inside every box that scrolls. */
+function End({ id }: { id: string }) {
+  const ref = useRef<HTMLSpanElement>(null);
+  const reading = useContext(ReadingContext);
+  useEffect(() => {
+    const el = ref.current;
+    if (!el || !reading) return;
+    reading.register(id);
+    const watch = new IntersectionObserver((entries) => {
+      if (entries.some((e) => e.isIntersecting)) reading.seen(id);
+    }, { threshold: 1 });
+    watch.observe(el);
+    return () => watch.disconnect();
+  }, [reading, id]);
+  return <span ref={ref} class="end">{texts.value.endOfText}</span>;
+}
+
+const long = 8 << 10;
+
+export function Literal({ text, label }: { text: Text; label: string }) {
+  const [ref, over] = useOverflow<HTMLPreElement>();
+  const id = useId();
+  return (
+    <>
+      <pre ref={ref} class="out literal" role="group" aria-label={label} {...(over ? { tabIndex: 0 } : {})}><code><Lines text={text} /></code>{text.bytes > long ? <End id={id} /> : null}</pre>
+    </>
+  );
+}
+
+/** Short text of the server in a line of our own, always set apart. */
+export function Inline({ text }: { text: Text }) {
+  return <code class="lit">{text.lines.map((l, i) => <span key={i} class={i < text.lines.length - 1 ? "nl" : ""}><Marked line={l} />{i < text.lines.length - 1 ? " " : ""}</span>)}</code>;
+}
+
+export function Quote({ text }: { text: Text }) {
+  return <q><Inline text={text} /></q>;
+}
+
+export function HostName({ host }: { host: Host }) {
+  const m = texts.value;
+  return <><code class="lit">{host.shown}</code>{host.unicode ? <span class="muted"> {m.looksLike} <code class="lit">{host.unicode}</code></span> : null}</>;
+}
+
+/** The end of the whole card, for a card whose texts are short but many. */
+export function ReadingEnd({ children }: { children?: ComponentChildren }) {
+  const id = useId();
+  return <p class="cardend"><End id={id} />{children}</p>;
+}

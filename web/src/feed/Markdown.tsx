@@ -1,0 +1,88 @@
+// A finished block of Markdown. The worker renders it; until then, and when it does not, the text stands as it is.
+import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { memo } from "../parts/memo";
+import { copy, Reach } from "../parts/parts";
+import { leaving, renderer } from "../state/page";
+import { language, texts } from "../text";
+import { sanitize } from "../trusted";
+import { prose } from "../visible";
+
+export const Markdown = memo(function Markdown({ text }: { text: string }) {
+  const ref = useRef<HTMLDivElement>(null);
+  const [html, setHtml] = useState<{ of: string; html: string } | undefined>(undefined);
+  const reach = useContext(Reach);
+  const m = texts.value;
+  useLayoutEffect(() => {
+    let gone = false;
+    void renderer().markdown(text).then((h) => {
+      if (!gone && h !== undefined) setHtml({ of: text, html: h });
+    });
+    return () => { gone = true; };
+  }, [text]);
+  useLayoutEffect(() => {
+    const el = ref.current;
+    if (!el || !html || html.of !== text) return;
+    const nodes = sanitize(html.html);
+    dress(nodes, reach);
+    el.replaceChildren(nodes);
+  }, [html, text, language.value]);
+  useLayoutEffect(() => {
+    ref.current?.querySelectorAll<HTMLElement>("[role=link], pre[tabindex], button").forEach((e) => { e.tabIndex = reach ? 0 : -1; });
+  }, [reach, html]);
+  if (!html || html.of !== text) return <div class="md plain">{prose(text)}</div>;
+  return <div class="md" ref={ref} onClick={follow} onKeyDown={(e) => { if (e.key === "Enter") follow(e); }} aria-description={undefined} lang={undefined} data-copy={m.copy} />;
+});
+
+/** Gives links a role, pictures a word, code boxes a name and a way to be copied. Nothing in here is an address that works by itself. */
+function dress(root: DocumentFragment, reach: boolean): void {
+  const m = texts.peek();
+  for (const a of root.querySelectorAll<HTMLElement>("a")) {
+    if (a.dataset["href"] === undefined) {
+      a.replaceWith(...a.childNodes);
+      continue;
+    }
+    a.setAttribute("role", "link");
+    a.tabIndex = reach ? 0 : -1;
+    a.classList.add("inert");
+  }
+  for (const s of root.querySelectorAll<HTMLElement>("[data-img]")) {
+    const alt = s.dataset["alt"] ?? s.textContent ?? "";
+    s.className = "chip";
+    s.textContent = m.imageBlocked + (alt ? ": " + prose(alt) : "");
+  }
+  for (const pre of root.querySelectorAll<HTMLElement>("pre")) {
+    pre.classList.add("out");
+    pre.setAttribute("role", "group");
+    pre.setAttribute("aria-label", m.code);
+    pre.tabIndex = reach ? 0 : -1;
+    const box = document.createElement("div");
+    box.className = "codebox";
+    const b = document.createElement("button");
+    b.type = "button";
+    b.className = "btn quiet";
+    b.textContent = m.copyCode;
+    b.tabIndex = reach ? 0 : -1;
+    b.dataset["copy"] = "";
+    pre.replaceWith(box);
+    box.append(pre, b);
+  }
+  for (const t of root.querySelectorAll<HTMLElement>("table")) {
+    const box = document.createElement("div");
+    box.className = "tablebox";
+    t.replaceWith(box);
+    box.append(t);
+  }
+}
+
+function follow(e: Event): void {
+  const at = e.target instanceof Element ? e.target : undefined;
+  const button = at?.closest("button[data-copy]");
+  if (button && e.type === "click") {
+    void copy(button.parentElement?.querySelector("pre")?.textContent ?? "");
+    return;
+  }
+  const a = at?.closest<HTMLElement>("a[data-href]");
+  if (!a) return;
+  e.preventDefault();
+  leaving.value = a.dataset["href"];
+}

@@ -1,0 +1,118 @@
+// Texts that are being written, one per thread ("" is a thread that does not exist yet). They live here and in the worker:
+// the page's copy survives a lost worker, the worker's a reload. Nothing of them is stored on disk.
+//
+// A text belongs to the owner under whom it was written. When another owner comes, it is set aside: shown for copying, never
+// put into a message box of somebody else.
+import { computed, effect, signal } from "@preact/signals";
+import type { Draft, Owner } from "../contract";
+import type { State } from "../link/types";
+import { link } from "./page";
+
+interface Local {
+  text: string;
+  revision: number;
+  /** The revision that the worker has, as far as is known. */
+  kept: number;
+}
+
+export interface Aside {
+  id: number;
+  thread: string;
+  text: string;
+}
+
+const locals = signal<ReadonlyMap<string, Local>>(new Map());
+export const aside = signal<readonly Aside[]>([]);
+
+/** Who wrote what is in locals; the epoch changes with every connection, the owner does not. */
+let writer: string | undefined;
+let epoch: number | undefined;
+let asideId = 0;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+const name = (o: Owner) => JSON.stringify([o.profile, o.account, o.root]);
+
+export const textOf = (thread: string) => computed(() => locals.value.get(thread)?.text ?? "");
+
+export function peekText(thread: string): string {
+  return locals.peek().get(thread)?.text ?? "";
+}
+
+export function setText(thread: string, text: string): void {
+  const old = locals.peek().get(thread);
+  if (old?.text === text) return;
+  put(thread, { text, revision: Math.max(Date.now(), (old?.revision ?? 0) + 1), kept: old?.kept ?? 0 });
+  later(250);
+}
+
+/** Empties the box after its text was sent, unless the person has gone on writing. */
+export function sent(thread: string, text: string): void {
+  if (peekText(thread) === text) setText(thread, "");
+}
+
+export function dropAside(id: number): void {
+  aside.value = aside.value.filter((a) => a.id !== id);
+}
+
+function put(thread: string, l: Local): void {
+  locals.value = new Map(locals.peek()).set(thread, l);
+}
+
+function later(ms: number): void {
+  timer ??= setTimeout(() => {
+    timer = undefined;
+    void flush();
+  }, ms);
+}
+
+/** Gives the worker what it does not have. Whatever fails is tried again when the link or the owner is back. */
+async function flush(): Promise<void> {
+  const s = link().state.peek();
+  if (link().phase.peek().name !== "live" || !s?.owner || name(s.owner) !== writer) return;
+  for (const [thread, l] of locals.peek()) {
+    if (l.kept >= l.revision) continue;
+    const draft: Draft = { thread, text: l.text, revision: l.revision };
+    try {
+      const r = await link().command("draft.set", draft, { owner: s.owner.epoch });
+      if (r.status !== "done") continue;
+    } catch {
+      return; // the next snapshot tries again
+    }
+    const now = locals.peek().get(thread);
+    if (now && now.kept < l.revision) put(thread, { ...now, kept: l.revision });
+  }
+}
+
+export function fold(s: State): void {
+  if (s.owner) {
+    const who = name(s.owner);
+    if (writer !== undefined && writer !== who) {
+      const left = [...locals.peek()].filter(([, l]) => l.text.trim() !== "").map(([thread, l]) => ({ id: ++asideId, thread, text: l.text }));
+      if (left.length > 0) aside.value = [...aside.peek(), ...left];
+      locals.value = new Map();
+    } else if (epoch !== s.owner.epoch) {
+      // A restarted worker has nothing.
+      for (const [thread, l] of locals.peek()) put(thread, { ...l, kept: 0 });
+    }
+    writer = who;
+    epoch = s.owner.epoch;
+  }
+  for (const d of s.drafts.values()) {
+    const l = locals.peek().get(d.thread);
+    if (!l || d.revision > l.revision) put(d.thread, { text: d.text, revision: d.revision, kept: d.revision });
+    else if (d.revision === l.revision && l.kept < d.revision) put(d.thread, { ...l, kept: d.revision });
+  }
+  for (const [, l] of locals.peek()) if (l.kept < l.revision) later(0);
+}
+
+export function startDrafts(): void {
+  effect(() => {
+    const s = link().state.value;
+    if (s && link().phase.value.name === "live") fold(s);
+  });
+  // What was typed in the last moment goes out before the tab is put away.
+  addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "hidden") void flush();
+  });
+  addEventListener("pagehide", () => void flush());
+}

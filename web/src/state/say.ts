@@ -1,0 +1,65 @@
+// Feeds the two live regions of the page.
+import { effect, signal } from "@preact/signals";
+import { texts } from "../text";
+import { Announcer, type Region } from "./announce";
+import { list } from "./format";
+import { cards, connection, opened, outcomes, phase, ready } from "./page";
+import { settings } from "./settings";
+
+export const polite = signal("");
+export const alert = signal("");
+
+const announcer = new Announcer(
+  (region, text) => {
+    const to = region === "alert" ? alert : polite;
+    to.value = to.peek() === text ? text + "\u00a0" : text; // the same words again are news too
+  },
+  { now: () => performance.now(), after: (ms, f) => void setTimeout(f, ms) },
+);
+
+export function say(region: Region, text: string): void {
+  announcer.say(region, text);
+}
+
+/** Watches for what a person should hear without looking. Streaming text is never spoken. */
+export function startSaying(): void {
+  let known: ReadonlySet<string> | undefined;
+  effect(() => {
+    if (!ready.value) return;
+    const now = new Set(cards.value.filter((c) => c.state === "pending").map((c) => c.id));
+    const fresh = known ? [...now].filter((id) => !known?.has(id)).length : now.size;
+    known = now;
+    if (fresh > 0) say("alert", texts.peek().sayRequests(now.size));
+  });
+  let unknown: ReadonlySet<string> | undefined;
+  effect(() => {
+    if (!ready.value) return;
+    const now = new Set(outcomes.value.filter((o) => o.state === "outcomeUnknown").map((o) => o.operation));
+    if (unknown && [...now].some((id) => !unknown?.has(id))) say("alert", texts.peek().sayUnknown);
+    unknown = now;
+  });
+  let state: string | undefined;
+  effect(() => {
+    const c = connection.value?.state;
+    const p = phase.value.name;
+    const now = p !== "live" && p !== "starting" ? p : c;
+    if (state !== undefined && now !== undefined && now !== state) {
+      if (now === "connected") say("polite", texts.peek().connConnected);
+      else if (now === "waitingForManualReconnect") say("alert", texts.peek().connManual);
+      else if (now === "lost" || now === "refused") say("alert", texts.peek().connWorkerLost);
+    }
+    if (now !== undefined) state = now;
+  });
+  let turn: { thread: string; id: string | undefined; status: string | undefined } | undefined;
+  effect(() => {
+    const t = opened.value;
+    const now = t && { thread: t.head.thread.id, id: t.head.turn, status: t.head.turnStatus };
+    if (turn && now && turn.thread === now.thread && turn.id === now.id && turn.status === "inProgress" && now.status !== "inProgress" && now.status) {
+      const files = new Set(t.items.filter((i) => i.turn === now.id).flatMap((i) => (i.status === "done" ? i.files ?? [] : []).map((f) => f.shownPath))).size;
+      const m = texts.peek();
+      const end = now.status === "completed" ? m.sayTurnDone : now.status === "interrupted" ? m.sayTurnInterrupted : now.status === "failed" ? m.sayTurnFailed : m.sayTurnEnded;
+      if (settings.peek().announce === "all" || now.status === "failed") say("polite", files > 0 ? list([end, m.sayFiles(files)]) : end);
+    }
+    turn = now;
+  });
+}
