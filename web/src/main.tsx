@@ -2,7 +2,7 @@ import { effect } from "@preact/signals";
 import { render } from "preact";
 import { createLink } from "./link/link";
 import { browserEnv } from "./link/browser";
-import { createRenderer } from "./markdown/renderer";
+import { createRenderer } from "./markdown/client";
 import { startDrafts } from "./state/drafts";
 import { startKeys } from "./state/keys";
 import { resume, usePage } from "./state/page";
@@ -10,18 +10,11 @@ import { startSaying } from "./state/say";
 import { startSettings } from "./state/settings";
 import { App } from "./shell/App";
 import { startTexts } from "./text";
-import { markdownWorker } from "./trusted";
 
 startSettings();
 startTexts();
 const link = createLink(browserEnv());
-usePage(link, createRenderer({
-  start: markdownWorker,
-  timer: (f, ms) => {
-    const t = setTimeout(f, ms);
-    return () => clearTimeout(t);
-  },
-}));
+usePage(link, createRenderer());
 startDrafts();
 startSaying();
 startKeys();

@@ -98,10 +98,10 @@ function Field({ f, id, value, fault, set }: { f: FieldView; id: string; value: 
     }
   }
   const numeric = f.kind === "number" || f.kind === "integer";
-  const type = f.format === "email" ? "email" : f.format === "uri" ? "url" : f.format === "date" ? "date" : "text";
+  const mode = f.kind === "integer" ? "numeric" : f.kind === "number" ? "decimal" : f.format === "email" ? "email" : f.format === "uri" ? "url" : "text";
   return (
     <div class="f"><label for={id} class="lbl">{label}</label>
-      <input id={id} class={"field" + (numeric ? " num" : "")} type={type} {...(numeric ? { inputMode: f.kind === "integer" ? "numeric" as const : "decimal" as const } : {})} autocomplete="off" value={typeof value === "string" ? value : ""} {...aria} onInput={(e) => set(e.currentTarget.value)} />{after}</div>
+      <input id={id} class={"field" + (numeric ? " num" : "")} inputMode={mode} autocomplete="off" autocapitalize="off" value={typeof value === "string" ? value : ""} {...aria} onInput={(e) => set(e.currentTarget.value)} />{after}</div>
   );
 }
 

@@ -31,7 +31,7 @@ export class Steady {
 }
 
 /** armed says whether the part of the page that ref marks has stood still; check looks once more, right now. */
-export function useArmed(ref: RefObject<HTMLElement>, active: boolean): { armed: boolean; check: () => boolean } {
+export function useArmed(ref: RefObject<HTMLElement | null>, active: boolean): { armed: boolean; check: () => boolean } {
   const [armed, setArmed] = useState(false);
   const [steady] = useState(() => new Steady());
   const look = () => {

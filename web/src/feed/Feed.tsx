@@ -126,7 +126,7 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
   }, []);
 
   // Measures rows; their height changes without a drawing of this component, too.
-  const watch = useRef<ResizeObserver>();
+  const watch = useRef<ResizeObserver | undefined>(undefined);
   watch.current ??= typeof ResizeObserver === "undefined" ? undefined : new ResizeObserver((entries) => {
     let changed = false;
     for (const e of entries) {

@@ -9,8 +9,9 @@ import { current } from "../state/page";
 import { texts, type Messages } from "../text";
 import { code, prose } from "../visible";
 import { settledText } from "../dock/settled";
+import { blocks } from "../markdown/blocks";
 import { Markdown } from "./Markdown";
-import { blocks, diff, parts, type DiffLine } from "./rows";
+import { diff, parts, type DiffLine } from "./rows";
 import { forgetWhole, isOpen, key, readWhole, setOpen, whole } from "./state";
 
 interface Props {
@@ -41,7 +42,7 @@ function Body({ item, head, cards, outcome }: Props) {
   if (item.malformed) {
     return (
       <div class="note">
-        <h3 class="item-h" id={head}><Icon name="warn" /><span class="who">{m.itemMalformed}</span> <code class="cmd">{item.type}</code></h3>
+        <h2 class="item-h" id={head}><Icon name="warn" /><span class="who">{m.itemMalformed}</span> <code class="cmd">{item.type}</code></h2>
         <p class="muted">{m.itemMalformedWhy}</p>
       </div>
     );
@@ -75,7 +76,7 @@ function UserMessage({ item, head, outcome }: { item: Item; head: string; outcom
   const m = texts.value;
   return (
     <>
-      <h3 class="item-h" id={head}><span class="who">{m.you}</span>{outcome?.state === "delivered" ? <Tag icon="check">{m.delivered}</Tag> : null}</h3>
+      <h2 class="item-h" id={head}><span class="who">{m.you}</span>{outcome?.state === "delivered" ? <Tag icon="check">{m.delivered}</Tag> : null}</h2>
       <div class="body"><p class="typed">{prose(item.text?.text ?? "")}</p></div>
       <Foot item={item} excerpt={item.text} />
     </>
@@ -88,11 +89,11 @@ function AgentMessage({ item, head }: { item: Item; head: string }) {
   const running = item.status === "running";
   return (
     <>
-      <h3 class="item-h" id={head}>
+      <h2 class="item-h" id={head}>
         <span class="who">Codex</span>
         {running ? <span class="meta"><Icon name="arc" spin />{m.writing}</span> : null}
         {item.status === "abandoned" ? <Tag icon="stop">{m.cutOff}</Tag> : null}
-      </h3>
+      </h2>
       <div class="body">{running ? <Streaming excerpt={item.text} /> : <Markdown text={text} />}</div>
       {running ? null : <Foot item={item} excerpt={item.text} copy={m.copyMessage} always />}
     </>
@@ -116,7 +117,7 @@ function Streaming({ excerpt }: { excerpt: Excerpt | undefined }) {
 function Prose({ item, head, icon, who }: { item: Item; head: string; icon: IconName; who: string }) {
   return (
     <>
-      <h3 class="item-h" id={head}><Icon name={icon} /><span class="who">{who}</span></h3>
+      <h2 class="item-h" id={head}><Icon name={icon} /><span class="who">{who}</span></h2>
       <div class="body">{item.status === "running" ? <Streaming excerpt={item.text} /> : <Markdown text={item.text?.text ?? ""} />}</div>
       <Foot item={item} excerpt={item.text} />
     </>
@@ -128,7 +129,7 @@ function Reasoning({ item, head }: { item: Item; head: string }) {
   const running = item.status === "running";
   const all = [...(item.reasoning ?? []), ...(item.content ?? [])];
   const empty = all.every((e) => e.text === "") && !item.text?.text;
-  const heading = <h3 class="item-h" id={head}><Icon name="think" /><span class="who">{m.reasoning}</span>{running ? <span class="meta"><Icon name="arc" spin />{m.thinking}</span> : empty ? <span class="meta">{m.reasoningHidden}</span> : null}</h3>;
+  const heading = <h2 class="item-h" id={head}><Icon name="think" /><span class="who">{m.reasoning}</span>{running ? <span class="meta"><Icon name="arc" spin />{m.thinking}</span> : empty ? <span class="meta">{m.reasoningHidden}</span> : null}</h2>;
   if (empty) return <div class="fold">{heading}</div>;
   const id = item.id + "/reasoning";
   return (
@@ -171,11 +172,11 @@ function Command({ item, command, head, cards }: { item: Item; command: CommandI
   const bad = exit !== undefined && exit !== 0;
   const output = item.text?.text ?? "";
   const heading = (
-    <h3 class="item-h" id={head}>
+    <h2 class="item-h" id={head}>
       <Icon name="term" /><span class="vh">{m.command} </span><code class="cmd">{command.shown}</code>
       {bad ? <Tag icon="cross" tone="bad">{m.exit(exit)}</Tag> : exit === 0 ? <Tag icon="check" tone="good">{m.exit(0)}</Tag> : null}
       {status(m, item, cards)}
-    </h3>
+    </h2>
   );
   const id = item.id + "/command";
   const foot = <Foot item={item} excerpt={item.text} {...(output ? { copy: m.copyOutput } : {})} always end={command.shownCwd} />;
@@ -195,10 +196,10 @@ function Files({ item, head, cards }: { item: Item; head: string; cards: readonl
   const id = item.id + "/files";
   const asks = item.status === "running" || cards.some((c) => c.state === "pending");
   const heading = (
-    <h3 class="item-h" id={head}>
+    <h2 class="item-h" id={head}>
       <Icon name="file" /><span class="who">{asks ? m.changesFiles(files.length) : item.status === "done" ? m.changedFiles(files.length) : m.changeOfFiles(files.length)}</span>
       {total ? <Counts {...total} /> : null}{status(m, item, cards)}
-    </h3>
+    </h2>
   );
   return (
     <Details class="card" open={isOpen(id, true)} onToggle={(o) => setOpen(id, o)} summary={heading}>
@@ -225,7 +226,7 @@ function FileDiff({ file, id, first }: { file: FileItem; id: string; first: bool
   const word = file.kind === "add" ? m.fileNew : file.kind === "delete" ? m.fileDeleted : "";
   return (
     <Details class="diff" open={isOpen(id, first)} onToggle={(o) => setOpen(id, o)} summary={
-      <h4><span class="lnk">{file.shownPath}{file.shownMove ? <> → {file.shownMove}</> : null}</span> <span class="meta">{word}</span> {c ? <Counts {...c} /> : null}</h4>
+      <h3><span class="lnk">{file.shownPath}{file.shownMove ? <> → {file.shownMove}</> : null}</span> <span class="meta">{word}</span> {c ? <Counts {...c} /> : null}</h3>
     }>
       {file.diff.text === "" ? <p class="muted pad">{m.emptyChange}</p> : <DiffLines label={m.changesIn(file.shownPath)} lines={diff(file.kind, file.diff.text)} />}
     </Details>
@@ -244,17 +245,17 @@ function Mcp({ item, mcp, head, cards }: { item: Item; mcp: McpItem; head: strin
   const m = texts.value;
   const id = item.id + "/mcp";
   const heading = (
-    <h3 class="item-h" id={head}>
+    <h2 class="item-h" id={head}>
       <Icon name="plug" /><span class="who">{mcp.shownServer}</span> <code class="cmd">{mcp.shownTool}</code>
       {item.status === "done" ? <Tag icon="check" tone="good">{m.done}</Tag> : null}{status(m, item, cards)}<span class="meta">MCP</span>
-    </h3>
+    </h2>
   );
   const args = mcp.arguments.text;
   return (
     <Details class="card" open={isOpen(id, item.status === "failed" || item.status === "running")} onToggle={(o) => setOpen(id, o)} summary={heading}>
       {args && args !== "null" && args !== "{}" ? <div class="part"><p class="lbl">{m.arguments}</p><Scroller class="out" label={m.arguments}>{code(pretty(args))}</Scroller></div> : <p class="muted pad">{m.noArguments}</p>}
       {mcp.result ? <div class="part"><p class="lbl">{m.result}</p>{parts(mcp.result.text).map((p, i) =>
-        p.kind === "image" || p.kind === "audio"
+        "mime" in p
           ? <p key={i} class="chip"><Icon name="image" />{p.kind === "image" ? m.imageBlocked : m.audioBlocked} <span class="muted">{[p.mime, p.bytes ? bytes(p.bytes) : ""].filter(Boolean).join(", ")}</span></p>
           : <Scroller key={i} class="out" label={m.result}>{code(p.text)}</Scroller>)}</div> : null}
       {mcp.shownError ? <p class="err pad"><Icon name="warn" /><q>{mcp.shownError}</q></p> : null}
@@ -280,10 +281,10 @@ function Other({ item, head }: { item: Item; head: string }) {
   const k = known[item.type];
   return (
     <>
-      <h3 class="item-h" id={head}>
+      <h2 class="item-h" id={head}>
         <Icon name={k ? k[0] : "ring"} /><span class="who">{k ? k[1] : m.unknownItem}</span> {k ? null : <code class="cmd">{item.type}</code>}
         {item.shownNote ? <code class="cmd">{item.shownNote}</code> : null}{status(m, item, [])}
-      </h3>
+      </h2>
       {k ? null : <p class="muted pad-i">{m.unknownItemWhy}</p>}
       {item.text?.text ? <div class="body"><p class="typed">{prose(item.text.text)}</p></div> : null}
     </>
@@ -297,7 +298,7 @@ export function Plan({ steps, head }: { steps: readonly Step[]; head: string }) 
   const done = steps.filter((s) => s.status === "completed").length;
   return (
     <>
-      <h3 class="item-h" id={head}><Icon name="list" /><span class="who">{m.plan}</span> <span class="meta">{m.planDone(done, steps.length)}</span></h3>
+      <h2 class="item-h" id={head}><Icon name="list" /><span class="who">{m.plan}</span> <span class="meta">{m.planDone(done, steps.length)}</span></h2>
       <ol class="plan body">
         {steps.map((s, i) => s.status === "completed"
           ? <li key={i} class="done"><Icon name="check" /><span><span class="vh">{m.stepDone} </span>{s.shown}</span></li>

@@ -21,7 +21,7 @@ export const RowView = memo(function RowView({ row, head }: { row: Row; head: st
     case "turnError":
       return (
         <div class="note bad">
-          <h3 class="item-h" id={head}><Icon name="warn" /><span class="who">{m.turnFailed}</span></h3>
+          <h2 class="item-h" id={head}><Icon name="warn" /><span class="who">{m.turnFailed}</span></h2>
           <p><q>{row.shown}</q></p>
           <p class="muted">{m.turnFailedWhat}</p>
         </div>
@@ -29,7 +29,7 @@ export const RowView = memo(function RowView({ row, head }: { row: Row; head: st
     case "outcome":
       return row.outcome.state === "outcomeUnknown" ? <Uncertain outcome={row.outcome} head={head} /> : (
         <>
-          <h3 class="item-h" id={head}><span class="who">{m.you}</span> <Tag icon="arc" spin>{m.sending}</Tag> <Time ms={row.outcome.atMs} /></h3>
+          <h2 class="item-h" id={head}><span class="who">{m.you}</span> <Tag icon="arc" spin>{m.sending}</Tag> <Time ms={row.outcome.atMs} /></h2>
           <div class="body"><p class="typed">{row.outcome.text}</p></div>
         </>
       );
@@ -38,7 +38,7 @@ export const RowView = memo(function RowView({ row, head }: { row: Row; head: st
       if (c.state === "refused") {
         return (
           <div class="refusal">
-            <h3 class="item-h" id={head}><Icon name="lock" /><span class="who">{m.requestRefused}</span> <Time ms={c.atMs} /></h3>
+            <h2 class="item-h" id={head}><Icon name="lock" /><span class="who">{m.requestRefused}</span> <Time ms={c.atMs} /></h2>
             {c.refusal ? <ProblemNote problem={c.refusal} tone="plain" /> : null}
           </div>
         );
@@ -46,16 +46,16 @@ export const RowView = memo(function RowView({ row, head }: { row: Row; head: st
       const open = c.state === "pending" || c.state === "answering";
       const s = settledText(m, c);
       return (
-        <h3 class="item-h" id={head}>
+        <h2 class="item-h" id={head}>
           <Icon name={open ? "half" : s.icon} /><span class="who">{askTitle(m, c)}</span>
           {open ? <><Tag icon="half" tone="attn">{m.waitingForYou}</Tag><a class="meta go" href="#needs" tabIndex={-1} onClick={toNeeds}>{m.goToRequest}</a></> : <Tag icon={s.icon} tone={s.tone}>{s.text}</Tag>}
-        </h3>
+        </h2>
       );
     }
     case "notice":
       return (
         <div class="note bad">
-          <h3 class="item-h" id={head}><Icon name="warn" /><span class="who">{m.serverError}</span> <Time ms={row.notice.atMs} /></h3>
+          <h2 class="item-h" id={head}><Icon name="warn" /><span class="who">{m.serverError}</span> <Time ms={row.notice.atMs} /></h2>
           {row.notice.shown ? <p><q>{row.notice.shown}</q></p> : null}
           {row.notice.problem ? <ProblemNote problem={row.notice.problem} tone="plain" /> : null}
         </div>

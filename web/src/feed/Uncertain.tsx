@@ -15,7 +15,7 @@ export function Uncertain({ outcome, head }: { outcome: Outcome; head: string })
   const can = connected.value && opened.value?.head.mode === "joined";
   return (
     <>
-      <h3 class="item-h" id={head}><span class="who">{m.you}</span> <Tag icon="half" tone="attn">{m.outcomeUnknown}</Tag> <Time ms={outcome.atMs} /></h3>
+      <h2 class="item-h" id={head}><span class="who">{m.you}</span> <Tag icon="half" tone="attn">{m.outcomeUnknown}</Tag> <Time ms={outcome.atMs} /></h2>
       <div class="body"><p class="typed">{prose(text)}</p></div>
       <div class="uncertain-t">
         <p>{m.outcomeUnknownWhy}</p>

@@ -104,39 +104,6 @@ function lines(s: string, width: number): number {
   return n;
 }
 
-/**
- * blocks splits a text that is being written: what stands before the last blank line outside a fence will not change any
- * more; the tail may.
- */
-export function blocks(text: string): { done: string[]; tail: string } {
-  const done: string[] = [];
-  let from = 0, at = 0, fence = "", blank = true;
-  for (;;) {
-    const nl = text.indexOf("\n", at);
-    if (nl < 0) break;
-    const line = text.slice(at, nl);
-    const mark = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line);
-    if (mark) {
-      const m = mark[1] ?? "";
-      if (fence === "") fence = m;
-      else if (m[0] === fence[0] && m.length >= fence.length && (mark[2] ?? "").trim() === "") fence = "";
-    }
-    at = nl + 1;
-    const empty = line.trim() === "";
-    if (empty && fence === "" && !blank && !continues(text, at)) {
-      done.push(text.slice(from, nl));
-      from = at;
-    }
-    blank = empty && fence === "" && from === at;
-  }
-  return { done, tail: text.slice(from) };
-}
-
-/** A list, a quotation or indented code goes on after a blank line; cutting it there would number it anew. */
-function continues(text: string, at: number): boolean {
-  return at >= text.length || /^(\s|[-*+>] |\d+[.)] |\|)/.test(text.slice(at, at + 12));
-}
-
 export interface DiffLine {
   kind: "ins" | "del" | "hunk" | "ctx";
   text: string;
@@ -166,7 +133,7 @@ export function diff(kind: string, text: string): DiffLine[] {
 }
 
 /** What an MCP tool returned: one content part per line, as JSON. A part that is cut or unknown is shown as it is. */
-export type Part = { kind: "text"; text: string } | { kind: "image" | "audio"; mime: string; bytes: number } | { kind: "raw"; text: string };
+export type Part = { kind: "text"; text: string } | { kind: "image"; mime: string; bytes: number } | { kind: "audio"; mime: string; bytes: number } | { kind: "raw"; text: string };
 
 export function parts(result: string): Part[] {
   return result.split("\n").filter((l) => l !== "").map((line): Part => {

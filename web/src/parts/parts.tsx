@@ -1,5 +1,5 @@
 // Small parts that everything is built of.
-import type { ComponentChildren, JSX, RefObject } from "preact";
+import type { ButtonHTMLAttributes, ComponentChildren, RefObject } from "preact";
 import { createContext } from "preact";
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "../contract";
@@ -21,7 +21,7 @@ type ButtonProps = {
   busy?: boolean | undefined;
   children: ComponentChildren;
   class?: string;
-} & Omit<JSX.HTMLAttributes<HTMLButtonElement>, "icon" | "class" | "type"> & { type?: "submit" | "button" };
+} & Omit<ButtonHTMLAttributes<HTMLButtonElement>, "icon" | "class" | "type" | "children"> & { type?: "submit" | "button" };
 
 export function Button({ kind, icon, busy, children, class: extra, type = "button", ...rest }: ButtonProps) {
   return (
@@ -31,7 +31,7 @@ export function Button({ kind, icon, busy, children, class: extra, type = "butto
   );
 }
 
-export function IconButton({ icon, label, class: extra, ...rest }: { icon: IconName; label: string; class?: string } & Omit<JSX.HTMLAttributes<HTMLButtonElement>, "icon" | "class" | "label">) {
+export function IconButton({ icon, label, class: extra, ...rest }: { icon: IconName; label: string; class?: string } & Omit<ButtonHTMLAttributes<HTMLButtonElement>, "icon" | "class" | "label" | "type">) {
   return <button {...useReach()} {...rest} type="button" class={"icon-btn" + (extra ? " " + extra : "")} aria-label={label} title={label}><Icon name={icon} /></button>;
 }
 
@@ -61,7 +61,7 @@ export async function copy(text: string): Promise<void> {
 /** Copies what text gives, and says so on the button for a moment. */
 export function CopyButton({ text, label, kind = "quiet" }: { text: () => string | Promise<string>; label: string; kind?: "quiet" | undefined }) {
   const [done, setDone] = useState(false);
-  const timer = useRef<ReturnType<typeof setTimeout>>();
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
   return (
     <Button kind={kind} icon={done ? "check" : "copy"} onClick={async () => {
@@ -86,7 +86,7 @@ export function ProblemNote({ problem, tone = "bad", title }: { problem: Problem
 }
 
 /** Makes a scrolling box reachable by keyboard only while it overflows. */
-export function useOverflow<T extends HTMLElement>(): [RefObject<T>, boolean] {
+export function useOverflow<T extends HTMLElement>(): [RefObject<T | null>, boolean] {
   const ref = useRef<T>(null);
   const [over, setOver] = useState(false);
   useLayoutEffect(() => {

@@ -42,10 +42,10 @@ export const models = slice((s) => s.models, []);
 export const cards = slice((s) => s.cards, []);
 export const outcomes = slice((s) => s.outcomes, []);
 export const notices = slice((s) => s.notices, []);
-export const drafts = slice((s) => s.drafts, new Map());
+export const drafts = slice<State["drafts"]>((s) => s.drafts, new Map());
 export const relayVersion = slice((s) => s.relay, "");
 export const codexVersion = slice((s) => s.codex, "");
-export const syncFailed = slice((s) => s.syncFailed, new Map());
+export const syncFailed = slice<State["syncFailed"]>((s) => s.syncFailed, new Map());
 
 export const connected = computed(() => live.value && connection.value?.state === "connected");
 
