@@ -109,7 +109,7 @@ function Box({ thread }: { thread: string }) {
   const text = useComputed(() => textOf(thread).value);
   const composing = useRef(false);
   const head = opened.value?.head;
-  const running = thread !== "" && head?.turnStatus === "inProgress";
+  const running = thread !== "" && head?.turnStatus === "running";
   const busy = sending.value.has(thread) || (head?.busy ?? false);
   const can = connected.value;
   // A value that comes from elsewhere (another tab, a sent message) never breaks into a composition.

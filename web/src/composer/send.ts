@@ -71,7 +71,7 @@ export async function sendDraft(thread: string): Promise<void> {
   // The text moves to the thread that exists now, so that it is there if the message is not taken.
   setText(id, text);
   sent("", text);
-  if (current.peek() === "") await show(id);
+  if (current.peek() === "") await show(id, { begun: true });
   await send(id, text, chosen, owner);
 }
 

@@ -70,10 +70,10 @@ export const Ask = memo(function Ask({ card, open, onToggle }: { card: Card; ope
       <div id={body} class="ask-b" hidden={!open}>
         <ReadingContext.Provider value={reading}>
           <Body card={card} acting={acting}>
-            <dl class="facts where">
-              <dt>{m.thread}</dt><dd>{card.thread === current.value ? <span>{card.shownThread || m.untitled}</span> : <button type="button" class="lnk-btn" onClick={() => void show(card.thread)}>{card.shownThread || m.untitled}</button>}</dd>
-              <dt>{m.profile}</dt><dd>{card.place.profile}</dd>
-              <dt>{m.host}</dt><dd>{card.place.host === "local" ? m.thisMachine : card.place.host}</dd>
+            <dl class="where">
+              <div><dt>{m.thread}</dt><dd>{card.thread === current.value ? <span>{card.shownThread || m.untitled}</span> : <button type="button" class="lnk-btn" onClick={() => void show(card.thread)}>{card.shownThread || m.untitled}</button>}</dd></div>
+              <div><dt>{m.profile}</dt><dd>{card.place.profile}</dd></div>
+              <div><dt>{m.host}</dt><dd>{card.place.host === "local" ? m.thisMachine : card.place.host}</dd></div>
             </dl>
             {card.long ? <ReadingEnd /> : null}
           </Body>

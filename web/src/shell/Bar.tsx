@@ -42,7 +42,7 @@ export function Reconnect({ class: extra, kind = "quiet", label }: { class?: str
   const [sure, setSure] = useState(false);
   const run = () => { setSure(false); void ask("reconnect", {}); };
   const word = label ?? (c?.transport === "remote" ? m.reconnect : up ? m.restartServer : m.startServer);
-  const running = opened.value?.head.turnStatus === "inProgress" || waiting.value.length > 0;
+  const running = opened.value?.head.turnStatus === "running" || waiting.value.length > 0;
   return (
     <>
       <Button kind={kind === "quiet" ? "quiet" : undefined} {...(extra ? { class: extra } : {})} onClick={() => { if (up && running) setSure(true); else run(); }}>{word}</Button>

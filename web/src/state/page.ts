@@ -60,12 +60,13 @@ export const opened = computed<OpenThread | undefined>(() => link().state.value?
 export const opening = signal<{ thread: string; problem?: Problem; lost?: boolean } | undefined>(undefined);
 
 /** show goes to a thread, reading it if it is not open yet; that joins nothing. */
-export async function show(thread: string): Promise<void> {
+export async function show(thread: string, opts: { begun?: boolean } = {}): Promise<void> {
   current.value = thread;
   panel.value = "";
   history.replaceState({ ...(history.state as object | null), thread }, "");
   opening.value = undefined;
-  if (thread === "" || link().state.value?.open.has(thread)) return;
+  // One that was just begun is open already: the stream tells it in a moment.
+  if (thread === "" || opts.begun || link().state.value?.open.has(thread)) return;
   opening.value = { thread };
   const r = await ask("thread.open", { thread });
   if (opening.peek()?.thread !== thread) return;

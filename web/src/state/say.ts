@@ -54,7 +54,7 @@ export function startSaying(): void {
   effect(() => {
     const t = opened.value;
     const now = t && { thread: t.head.thread.id, id: t.head.turn, status: t.head.turnStatus };
-    if (turn && now && turn.thread === now.thread && turn.id === now.id && turn.status === "inProgress" && now.status !== "inProgress" && now.status) {
+    if (turn && now && turn.thread === now.thread && turn.id === now.id && turn.status === "running" && now.status !== "running" && now.status) {
       const files = new Set(t.items.filter((i) => i.turn === now.id).flatMap((i) => (i.status === "done" ? i.files ?? [] : []).map((f) => f.shownPath))).size;
       const m = texts.peek();
       const end = now.status === "completed" ? m.sayTurnDone : now.status === "interrupted" ? m.sayTurnInterrupted : now.status === "failed" ? m.sayTurnFailed : m.sayTurnEnded;
