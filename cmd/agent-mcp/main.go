@@ -27,7 +27,8 @@ const usage = `agent-mcp gives an MCP client a local-model agent to delegate wor
 inside a sandbox of the operating system, within the permissions that you applied.
 
 Usage:
-  agent-mcp [CONFIG]                 serve one MCP client on standard input and output
+  agent-mcp [CONFIG]                 serve one MCP client on standard input and output,
+                                     or this user's clients on HTTP (mcp.transport)
   agent-mcp apply [CONFIG] [--yes]   show what CONFIG changes, ask, and make it the applied one
   agent-mcp show [CONFIG]            print wanted, resolved and applied permissions; change nothing
   agent-mcp --help | --version
@@ -57,7 +58,7 @@ func run(args []string) int {
 			return lifecycle.ExitOK
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the process at once; the next start cleans up
 	// A client that closes standard error must not kill the server; without a receiver the signal would.
@@ -108,6 +109,12 @@ func command(ctx context.Context, args []string) int {
 		return lifecycle.Show(options, os.Stdout)
 	}
 	return lifecycle.Apply(ctx, lifecycle.ApplyOptions{Options: options, Stdout: os.Stdout, Yes: yes, Terminal: term.IsTerminal(int(os.Stdin.Fd()))})
+}
+
+// stopSignals are those that end the server. What was ignored at the start (nohup, a background job of a script) stays so: a
+// server over HTTP may be meant to outlive its terminal.
+func stopSignals() []os.Signal {
+	return slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 }
 
 func processOptions(args []string) (lifecycle.Options, error) {

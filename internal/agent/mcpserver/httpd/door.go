@@ -35,21 +35,25 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve returns the size of the body that was read.
 func (d *door) serve(w http.ResponseWriter, r *http.Request) (int64, Routing) {
 	if no := d.gate.check(r); no != nil {
-		return 0, no.write(w)
+		return 0, no.write(w, r)
 	}
 	body, release, no := d.body(r)
 	defer release()
 	if no != nil {
-		return int64(len(body)), no.write(w)
+		return int64(len(body)), no.write(w, r)
 	}
 	// A client that closes its connection cancels nothing: what it asked for is done.
 	return int64(len(body)), d.config.Answer.Answer(w, r.WithContext(context.WithoutCancel(r.Context())), body)
 }
 
-// write answers at once, without waiting for a body, and closes the connection, so that nothing more is read of it.
-func (no *refusal) write(w http.ResponseWriter) Routing {
-	// Without this the HTTP server would first read what is left of a small body; HTTP/1.0 and 1.1 both support it.
-	http.NewResponseController(w).EnableFullDuplex()
+// write answers at once, without waiting for a body, and ends the connection. What the client is still sending is thrown away
+// for a moment, because the kernel would reset the connection under the answer.
+func (no *refusal) write(w http.ResponseWriter, r *http.Request) Routing {
+	// Without this the HTTP server would read what is left of a small body before it answers, and after its answer for as long
+	// as a body may take. Both fail only for what is no HTTP/1 connection.
+	c := http.NewResponseController(w)
+	c.EnableFullDuplex()
+	c.SetReadDeadline(time.Now().Add(refusalTime))
 	h := w.Header()
 	h.Set("Connection", "close")
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -62,6 +66,9 @@ func (no *refusal) write(w http.ResponseWriter) Routing {
 	h.Set("Content-Length", strconv.Itoa(len(no.text)+1))
 	w.WriteHeader(no.status)
 	io.WriteString(w, no.text+"\n")
+	if c.Flush() == nil && r.Header.Get("Expect") == "" { // who expects to be asked for the body sends none
+		io.CopyN(io.Discard, r.Body, MaxBody)
+	}
 	return Routing{Reason: no.reason}
 }
 

@@ -28,12 +28,17 @@ const (
 	MaxBody        = 40 << 20
 	MaxBodies      = 128 << 20 // of all requests at a time
 	maxHeader      = 16 << 10
-
-	headerTimeout = 10 * time.Second
-	bodyTimeout   = 30 * time.Second // on top of the header's
-	writeTimeout  = 60 * time.Second // from the header on: a client that does not read its answer
-	idleTimeout   = 5 * time.Minute  // an idle connection also makes room for a new one before
 )
+
+// times are how long a client may take. A value of zero in Config stands for the default.
+type times struct {
+	header time.Duration // for the head of a request
+	body   time.Duration // for its body
+	answer time.Duration // to read the answer
+	idle   time.Duration // between requests; an idle connection also makes room for a new one before
+}
+
+var usual = times{header: 10 * time.Second, body: 30 * time.Second, answer: time.Minute, idle: 5 * time.Minute}
 
 // Path is the one endpoint.
 const Path = "/mcp"
@@ -74,6 +79,8 @@ type Config struct {
 	// Record takes what happened. It is called from many goroutines and must not block.
 	Record func(Record)
 	Log    *slog.Logger
+
+	times times // tests only
 }
 
 // Server is a door that is open from Listen on.
@@ -86,6 +93,9 @@ type Server struct {
 
 // Listen opens the port. A client that connects from now on is answered once Serve runs.
 func Listen(c Config) (*Server, error) {
+	if c.times == (times{}) {
+		c.times = usual
+	}
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(c.Addr))
 	if err != nil {
 		return nil, err
@@ -94,10 +104,10 @@ func Listen(c Config) (*Server, error) {
 	s := &Server{config: c, gate: newGate(addr), listener: newListener(l, c)}
 	s.http = &http.Server{
 		Handler:                      &door{Server: s, bodies: budget{free: MaxBodies}},
-		ReadHeaderTimeout:            headerTimeout,
-		ReadTimeout:                  headerTimeout + bodyTimeout,
-		WriteTimeout:                 headerTimeout + bodyTimeout + writeTimeout,
-		IdleTimeout:                  idleTimeout,
+		ReadHeaderTimeout:            c.times.header,
+		ReadTimeout:                  c.times.header + c.times.body,
+		WriteTimeout:                 c.times.header + c.times.body + c.times.answer,
+		IdleTimeout:                  c.times.idle,
 		MaxHeaderBytes:               maxHeader,
 		DisableGeneralOptionsHandler: true,
 		ConnState:                    s.listener.state,
