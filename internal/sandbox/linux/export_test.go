@@ -2,5 +2,14 @@
 
 package linux
 
+import "sekisho/internal/sandbox/linux/probe"
+
 // SetSmallest replaces the program that preflight runs, so that tests see the machine that has none.
 func (b *Backend) SetSmallest(path string) { b.smallest = path }
+
+// ChangeFacts makes this machine look like another one.
+func (b *Backend) ChangeFacts(change func(*probe.Facts)) {
+	f := b.facts()
+	change(&f)
+	b.facts = func() probe.Facts { return f }
+}

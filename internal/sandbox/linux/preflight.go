@@ -56,6 +56,10 @@ func (b *Backend) Preflight(ctx context.Context) error {
 // rehearse runs a program in the throw-away sandbox.
 func (b *Backend) rehearse(ctx context.Context, j *job, c sandbox.Command) error {
 	p, err := j.Start(ctx, c)
+	var stage *wire.Failed
+	if errors.As(err, &stage) { // no fault of the program, as it would be in a task
+		return probe.Explain(stage, b.facts())
+	}
 	if err != nil {
 		return err
 	}
@@ -107,6 +111,8 @@ func (b *Backend) explain(err error) error {
 func facts(id identity) probe.Facts {
 	f := probe.Read(os.DirFS("/proc"))
 	f.Root = id.root
+	f.Proc = probe.ProcMounted("/proc")
+	f.Notify = probe.Notify()
 	f.LandlockABI, _ = filter.LandlockABI() // 0 says it all
 	f.TextBusy, _ = probe.TextBusy()
 	return f

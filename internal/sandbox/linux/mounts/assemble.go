@@ -25,7 +25,7 @@ const rootBytes = 4 << 20
 // result are the private copies that it made, by their target.
 func Assemble(l wire.Layout, passed []*os.File) (map[string]sandbox.FileID, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return nil, wire.Fail(wire.StageNamespace, "/", err)
+		return nil, wire.Fail(wire.StageMount, "/", err)
 	}
 	copies := make([]*detached, len(l.Binds))
 	for i, b := range l.Binds {

@@ -28,6 +28,10 @@ type Facts struct {
 	AppArmorUserns bool
 	// WSL1 is true on the Windows layer that imitates Linux without a Linux kernel.
 	WSL1 bool
+	// Proc is true where /proc is the kernel's.
+	Proc bool
+	// Notify is true where the kernel has system call filters that notify another process.
+	Notify bool
 	// TextBusy is true when the kernel keeps a running program's file from being written.
 	TextBusy bool
 }
@@ -64,14 +68,20 @@ func Refuse(f Facts) error {
 	switch {
 	case f.WSL1:
 		return missing("wsl1", "", nil)
+	case !f.Proc:
+		return missing("proc", "/proc", nil)
+	case f.LandlockABI < 1:
+		return missing("landlock_absent", "", nil)
 	case f.LandlockABI < MinLandlock:
 		return missing("landlock", "", nil).With(fault.Arg("abi", f.LandlockABI), fault.Arg("needed", MinLandlock))
 	case f.MaxUserNamespaces == 0:
 		return missing("namespace_limit", "", nil)
 	case f.UsernsOff && !f.Root:
-		return missing("user_namespace", "", nil)
+		return missing("userns_off", "", nil)
+	case !f.Notify:
+		return missing("seccomp", "", nil)
 	case !f.TextBusy:
-		return missing("exec_stop", "", nil)
+		return missing("text_busy", "", nil)
 	}
 	return nil
 }
@@ -105,6 +115,9 @@ func Explain(e *wire.Failed, f Facts) *fault.Error {
 	case wire.StageSource:
 		return fault.New(fault.SandboxResolutionChanged, fault.Target(e.Target), fault.Cause(e))
 	case wire.StageLandlock:
+		if f.LandlockABI < 1 {
+			return missing("landlock_absent", e.Target, e)
+		}
 		return missing("landlock", e.Target, e).With(fault.Arg("abi", f.LandlockABI), fault.Arg("needed", MinLandlock))
 	case wire.StageSeccomp:
 		return missing("seccomp", e.Target, e)

@@ -15,7 +15,7 @@ import (
 )
 
 func good() Facts {
-	return Facts{LandlockABI: 7, MaxUserNamespaces: 1000, TextBusy: true}
+	return Facts{LandlockABI: 7, MaxUserNamespaces: 1000, TextBusy: true, Proc: true, Notify: true}
 }
 
 // proves A-ERR-01, A-SBX-01
@@ -28,11 +28,13 @@ func TestRefuse(t *testing.T) {
 		{"good", func(*Facts) {}, ""},
 		{"root ignores the switch for ordinary users", func(f *Facts) { f.UsernsOff, f.Root = true, true }, ""},
 		{"WSL 1", func(f *Facts) { f.WSL1 = true }, "wsl1"},
-		{"no Landlock", func(f *Facts) { f.LandlockABI = 0 }, "landlock"},
+		{"no Landlock", func(f *Facts) { f.LandlockABI = 0 }, "landlock_absent"},
 		{"Landlock without truncate", func(f *Facts) { f.LandlockABI = 2 }, "landlock"},
 		{"limit 0", func(f *Facts) { f.MaxUserNamespaces = 0 }, "namespace_limit"},
-		{"switched off", func(f *Facts) { f.UsernsOff = true }, "user_namespace"},
-		{"written while running", func(f *Facts) { f.TextBusy = false }, "exec_stop"},
+		{"switched off", func(f *Facts) { f.UsernsOff = true }, "userns_off"},
+		{"written while running", func(f *Facts) { f.TextBusy = false }, "text_busy"},
+		{"no /proc", func(f *Facts) { f.Proc = false }, "proc"},
+		{"no notification", func(f *Facts) { f.Notify = false }, "seccomp"},
 	} {
 		f := good()
 		c.change(&f)
