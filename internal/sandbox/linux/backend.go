@@ -26,6 +26,8 @@ type Options struct {
 	Files fileop.FS
 	// Cgroup is what Preflight checks, as ResourcePolicy.Cgroup; "" means "auto".
 	Cgroup string
+	// Network tells whether Preflight checks what a network needs.
+	Network bool
 }
 
 // Backend implements sandbox.Backend.
@@ -33,6 +35,7 @@ type Backend struct {
 	program  string
 	files    fileop.FS
 	cgroup   string
+	network  bool
 	id       identity
 	mappings *mounts.Mappings
 	steps    *cgroup.Steps
@@ -40,8 +43,8 @@ type Backend struct {
 	smallest string
 	// facts tells what this machine can do.
 	facts func() probe.Facts
-	// filters assemble the system call filter, once each: it is the same for every policy of a profile.
-	filters map[bool]func() (*filter.Program, error) // by filter.Spec.NoMemoryPrograms
+	// filters assemble the system call filter, once each: it depends on the profile and on there being a network.
+	filters map[filter.Spec]func() (*filter.Program, error)
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
@@ -55,16 +58,21 @@ func New(o Options) (*Backend, error) {
 		o.Cgroup = "auto"
 	}
 	id := whoami()
-	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup, smallest: "/usr/bin/true", id: id, steps: cgroup.NewSteps(o.Files),
+	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup, network: o.Network, smallest: "/usr/bin/true", id: id, steps: cgroup.NewSteps(o.Files),
 		facts:    sync.OnceValue(func() probe.Facts { return facts(id) }),
-		filters:  map[bool]func() (*filter.Program, error){false: assembled(false), true: assembled(true)},
+		filters:  assembled(),
 		mappings: &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil
 }
 
-func assembled(noMemoryPrograms bool) func() (*filter.Program, error) {
-	return sync.OnceValues(func() (*filter.Program, error) {
-		return filter.Build(filter.Spec{NoMemoryPrograms: noMemoryPrograms})
-	})
+func assembled() map[filter.Spec]func() (*filter.Program, error) {
+	all := map[filter.Spec]func() (*filter.Program, error){}
+	for _, noMemoryPrograms := range []bool{false, true} {
+		for _, network := range []bool{false, true} {
+			spec := filter.Spec{NoMemoryPrograms: noMemoryPrograms, Network: network}
+			all[spec] = sync.OnceValues(func() (*filter.Program, error) { return filter.Build(spec) })
+		}
+	}
+	return all
 }
 
 // Child reports whether this process was started by preflight and has finished. PID 1 of a sandbox never gets to ask.
@@ -72,7 +80,7 @@ func Child() bool { return initproc.Child() }
 
 // Plan lists the cgroup directories of the task, the only effect here that outlives this process.
 func (b *Backend) Plan(p sandbox.EffectivePolicy) ([]sandbox.Step, error) {
-	if err := available(&p); err != nil {
+	if err := b.available(&p); err != nil {
 		return nil, err
 	}
 	driver, err := cgroup.Select(p.Resources.Cgroup, b.files)
@@ -97,7 +105,7 @@ func (b *Backend) Revert(ctx context.Context, u sandbox.Undo) error { return b.s
 
 // Open builds the live confinement on the applied steps.
 func (b *Backend) Open(ctx context.Context, p sandbox.EffectivePolicy, applied []sandbox.Undo) (sandbox.Job, error) {
-	if err := available(&p); err != nil {
+	if err := b.available(&p); err != nil {
 		return nil, err
 	}
 	j := &job{backend: b, policy: p, lost: make(chan struct{}), group: func() (cgroup.Group, error) { return b.steps.Group(applied) }}
@@ -111,10 +119,10 @@ func (b *Backend) Open(ctx context.Context, p sandbox.EffectivePolicy, applied [
 	return j, nil
 }
 
-// available refuses what this backend cannot enforce yet.
-func available(p *sandbox.EffectivePolicy) error {
-	if p.Network.Access != sandbox.NetworkNone {
-		return fault.New(fault.FeatureUnavailable, fault.Target("sandbox.network.access: "+p.Network.Access))
+// available refuses what this backend or this machine cannot enforce.
+func (b *Backend) available(p *sandbox.EffectivePolicy) error {
+	if err := b.networkAvailable(p); err != nil {
+		return err
 	}
 	if r := p.Resources; r.MemoryMB <= 0 || r.ProcessLimit <= 0 || r.TimeoutSeconds <= 0 {
 		return fault.New(fault.ConfinementUnsupported, fault.Target("sandbox.resources"))
@@ -128,9 +136,10 @@ func (b *Backend) planOf(p *sandbox.EffectivePolicy) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := b.filters[p.Profile != "development"]()
+	spec := filter.Spec{NoMemoryPrograms: p.Profile != "development", Network: p.Network.Access != sandbox.NetworkNone}
+	program, err := b.filters[spec]()
 	if err != nil {
 		return nil, fault.New(fault.SandboxFailed, fault.Cause(err))
 	}
-	return &plan{view: v, program: program, memoryMB: p.Resources.MemoryMB, processes: p.Resources.ProcessLimit}, nil
+	return &plan{view: v, program: program, memoryMB: p.Resources.MemoryMB, processes: p.Resources.ProcessLimit, network: networkOf(p)}, nil
 }

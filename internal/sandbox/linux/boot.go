@@ -22,6 +22,8 @@ type plan struct {
 	program *filter.Program
 	// memoryMB and processes are the limits; 0 in a throw-away sandbox.
 	memoryMB, processes int
+	// network is nil when there is none.
+	network *network
 }
 
 // start builds a box and takes the group over. On error nothing of it is left.
@@ -61,9 +63,13 @@ func (b *Backend) start(ctx context.Context, p *plan, group cgroup.Group) (_ *bo
 	if r.Failed != nil {
 		return nil, r.Failed
 	}
-	if !r.Ready || len(r.files) != 1 {
+	if !r.Ready || len(r.files) != 1+len(r.Listening) {
 		wire.CloseAll(r.files)
 		return nil, errors.New("PID 1 gave an unexpected answer to its setup")
+	}
+	if err := x.forward(p.network, r.Listening, r.files[1:]); err != nil {
+		r.files[0].Close()
+		return nil, err
 	}
 	x.serve(r.files[0], p.processes)
 	return x, nil
@@ -106,7 +112,7 @@ func (b *Backend) fork(ctx context.Context, p *plan, group cgroup.Group, child *
 
 // setup sends everything PID 1 builds. When the server is root the mounts are made here, where an id mapping may be set.
 func (b *Backend) setup(x *box, p *plan) error {
-	setup := &wire.Setup{Layout: p.view.layout, Rules: p.view.rules, Filter: p.program.Bytes(), UID: b.id.in, GID: b.id.inG, Become: b.id.root, Hostname: hostName}
+	setup := &wire.Setup{Layout: p.view.layout, Rules: p.view.rules, Filter: p.program.Bytes(), UID: b.id.in, GID: b.id.inG, Become: b.id.root, Hostname: hostName, Network: p.network.setup()}
 	var files []*os.File
 	defer func() { wire.CloseAll(files) }()
 	var err error

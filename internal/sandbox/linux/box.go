@@ -31,6 +31,7 @@ type box struct {
 	quit  chan struct{}      // closed by destroy
 	once  sync.Once          // closes quit
 	stop  context.CancelFunc // ends the fork server
+	cut   func()             // ends what goes through the listeners; nil without any
 	owned sync.WaitGroup     // every goroutine of this box
 }
 
@@ -144,6 +145,10 @@ func (x *box) destroy(ctx context.Context) error {
 	x.once.Do(func() { close(x.quit); x.conn.Close() })
 	if x.stop != nil {
 		x.stop()
+	}
+	if x.cut != nil {
+		x.cut()
+		x.cut = nil
 	}
 	x.owned.Wait()
 	if x.group == nil {

@@ -21,8 +21,18 @@ var bound = []struct {
 	file bool
 }{{"/etc/ld.so.cache", true}, {"/etc/ssl/certs", false}, {"/etc/alternatives", false}}
 
-// etc generates the account and name files of a sandbox in which one user exists and no name service answers.
-func (v *view) etc(id identity) {
+// hosts is the hosts file: the only names that mean anything inside.
+func hosts(names []sandbox.NetworkName) string {
+	text := "127.0.0.1 localhost\n::1 localhost\n"
+	for _, n := range names {
+		text += n.Address.String() + " " + n.Name + "\n"
+	}
+	return text
+}
+
+// etc generates the account and name files of a sandbox in which one user exists and no name service answers; names
+// that the task's network was resolved to are pinned.
+func (v *view) etc(id identity, names []sandbox.NetworkName) {
 	nobody := ""
 	if id.in != 65534 {
 		nobody = "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
@@ -34,7 +44,7 @@ func (v *view) etc(id identity) {
 	v.layout.Files = append(v.layout.Files,
 		wire.File{Path: "/etc/passwd", Text: fmt.Sprintf("%s:x:%d:%d:%s:%s:/bin/sh\n%s", userName, id.in, id.inG, userName, v.home, nobody)},
 		wire.File{Path: "/etc/group", Text: fmt.Sprintf("%s:x:%d:\n%s", userName, id.inG, nogroup)},
-		wire.File{Path: "/etc/hosts", Text: "127.0.0.1 localhost\n::1 localhost\n"},
+		wire.File{Path: "/etc/hosts", Text: hosts(names)},
 		wire.File{Path: "/etc/nsswitch.conf", Text: "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n"},
 		wire.File{Path: "/etc/resolv.conf", Text: ""},
 	)

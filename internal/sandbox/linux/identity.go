@@ -35,7 +35,7 @@ func whoami() identity {
 
 // capabilities are what PID 1 needs, all of them over its own namespaces only.
 var capabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SETPCAP, unix.CAP_KILL, unix.CAP_SYS_RESOURCE,
-	unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_CHROOT, unix.CAP_SETUID, unix.CAP_SETGID}
+	unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_CHROOT, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE}
 
 // attributes start PID 1 in its namespaces; the cgroup namespace follows from inside.
 //

@@ -75,7 +75,7 @@ func newView(p *sandbox.EffectivePolicy, id identity) (*view, error) {
 	if err := v.own(v.home, p.Task.Home, private); err != nil {
 		return nil, err
 	}
-	v.etc(id)
+	v.etc(id, p.Task.Network.Names)
 	v.roots(p.Roots)
 	v.links(p.Roots)
 	if err := v.declared(p); err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 
 	"sekisho/internal/fault"
@@ -40,6 +41,14 @@ func (b *Backend) Preflight(ctx context.Context) error {
 		Network:   sandbox.NetworkPolicy{Access: sandbox.NetworkNone},
 		Resources: sandbox.ResourcePolicy{TimeoutSeconds: preflightSeconds},
 	}}
+	if b.network {
+		j.policy.Network.Access = sandbox.NetworkLocal
+		j.policy.Task.Network.Rules = []sandbox.NetworkRule{{ID: "preflight", Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 1)}}
+		j.policy.Task.Forward = closing{}
+		if err := b.networkAvailable(&j.policy); err != nil {
+			return err
+		}
+	}
 	if j.plan, err = b.planOf(&j.policy); err != nil {
 		return err
 	}

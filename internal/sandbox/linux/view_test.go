@@ -4,6 +4,7 @@ package linux_test
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -290,8 +291,14 @@ func TestUnenforceablePoliciesAreRefused(t *testing.T) {
 		change func(*sandbox.EffectivePolicy)
 		want   fault.Code
 	}{
-		"local network":   {func(p *sandbox.EffectivePolicy) { p.Network.Access = sandbox.NetworkLocal }, fault.FeatureUnavailable},
-		"no memory limit": {func(p *sandbox.EffectivePolicy) { p.Resources.MemoryMB = 0 }, fault.ConfinementUnsupported},
+		"a rule that nobody serves": {func(p *sandbox.EffectivePolicy) {
+			p.Network.Access, p.Task.Network.Rules = sandbox.NetworkLocal, []sandbox.NetworkRule{{ID: "n1", Address: netip.MustParseAddrPort("127.0.0.1:1")}}
+		}, fault.ConfinementUnsupported},
+		"a rule without a network": {func(p *sandbox.EffectivePolicy) {
+			p.Task.Network.Rules = []sandbox.NetworkRule{{ID: "n1", Address: netip.MustParseAddrPort("127.0.0.1:1")}}
+		}, fault.ConfinementUnsupported},
+		"an unknown network": {func(p *sandbox.EffectivePolicy) { p.Network.Access = "lan" }, fault.ConfinementUnsupported},
+		"no memory limit":    {func(p *sandbox.EffectivePolicy) { p.Resources.MemoryMB = 0 }, fault.ConfinementUnsupported},
 	} {
 		f := declare(t)
 		c.change(&f.policy)

@@ -10,6 +10,16 @@ type Spec struct {
 	Arch string
 	// NoMemoryPrograms refuses memory files that could be executed: set where writing does not imply executing.
 	NoMemoryPrograms bool
+	// Network allows sockets of TCP; without it there is no socket of the internet families at all. UDP is never there.
+	Network bool
+}
+
+// Ports are the TCP ports that a domain may use. Everything else of TCP is denied; a nil *Ports denies all.
+type Ports struct {
+	Connect []uint16 // besides Own
+	// Own, first to last, are the ports at which programs may listen themselves and be connected to; a program that asks for
+	// port 0 is given one of them, if the network namespace says so too.
+	OwnFirst, OwnLast uint16
 }
 
 // PathRule grants rights on one object and, for a directory, on everything below it.

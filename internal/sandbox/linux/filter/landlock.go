@@ -68,7 +68,9 @@ func handled(abi int) ll.RulesetAttr {
 // Landlock restricts the calling thread, which must be locked, to rules for the rest of its life: everything that the
 // kernel's Landlock knows (of what is known here) is handled and denied unless granted. It needs ABI 3 or newer and
 // never tries with less; the failure is fault.PreflightMissingPrimitive, variant landlock.
-func Landlock(rules []PathRule) error {
+//
+// A domain with ports needs ABI 4 or newer (NetworkABI).
+func Landlock(rules []PathRule, ports *Ports) error {
 	abi, err := LandlockABI()
 	if err != nil {
 		return err
@@ -94,6 +96,14 @@ func Landlock(rules []PathRule) error {
 			return fmt.Errorf("adding Landlock rule %d (%v): %w", i, r.Rights, err)
 		}
 	}
+	if ports != nil {
+		if abi < NetworkABI {
+			return landlockFault(abi, fmt.Errorf("the kernel has Landlock ABI %d, %d is needed for a network", abi, NetworkABI)).With(fault.Arg("needed", NetworkABI))
+		}
+		if err := ports.add(fd); err != nil {
+			return err
+		}
+	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("setting no_new_privs: %w", err)
 	}
@@ -116,6 +126,33 @@ func LandlockABI() (int, error) {
 	return abi, nil
 }
 
-func landlockFault(abi int, cause error) error {
+// NetworkABI is the first version that knows TCP ports (4, Linux 6.7).
+const NetworkABI = 4
+
+// add puts the rules of p into a ruleset.
+func (p *Ports) add(ruleset int) error {
+	put := func(port uint64, access uint64) error {
+		if err := ll.LandlockAddNetPortRule(ruleset, &ll.NetPortAttr{AllowedAccess: access, Port: port}, 0); err != nil {
+			return fmt.Errorf("adding the Landlock rule of port %d: %w", port, err)
+		}
+		return nil
+	}
+	for _, port := range p.Connect {
+		if err := put(uint64(port), ll.AccessNetConnectTCP); err != nil {
+			return err
+		}
+	}
+	if p.OwnFirst == 0 {
+		return nil
+	}
+	for port := uint64(p.OwnFirst); port <= uint64(p.OwnLast); port++ {
+		if err := put(port, ll.AccessNetConnectTCP|ll.AccessNetBindTCP); err != nil {
+			return err
+		}
+	}
+	return put(0, ll.AccessNetBindTCP)
+}
+
+func landlockFault(abi int, cause error) *fault.Error {
 	return fault.New(fault.PreflightMissingPrimitive, fault.Variant("landlock"), fault.Arg("abi", abi), fault.Arg("needed", minABI), fault.Cause(cause))
 }

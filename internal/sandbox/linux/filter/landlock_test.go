@@ -39,7 +39,7 @@ func landlockHelper(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := Landlock(rules); err != nil {
+	if err := Landlock(rules, nil); err != nil {
 		return err
 	}
 	out := map[string]string{}

@@ -67,7 +67,7 @@ func helper(mode string, args []string) error {
 }
 
 func installed() (*os.File, error) {
-	p, err := Build(Spec{})
+	p, err := Build(Spec{Network: true})
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,6 @@ getrlimit getrusage getpriority ioprio_get sched_yield sched_getaffinity sched_g
 sched_getattr sched_get_priority_max sched_get_priority_min sched_rr_get_interval getcpu
 uname sysinfo getrandom lsm_get_self_attr lsm_list_modules
 
-connect accept accept4 bind listen sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown
+connect accept accept4 bind listen recvfrom recvmsg recvmmsg shutdown
 getsockname getpeername getsockopt
 `)

@@ -91,6 +91,13 @@ func instructions(s Spec) ([]bpf.Instruction, error) {
 	if err := put("memfd_create", code); err != nil {
 		return nil, err
 	}
+	socket := rule{otherwise: eperm}
+	if s.Network {
+		socket = sockets
+	}
+	if err := put("socket", socket); err != nil {
+		return nil, err
+	}
 	for name, r := range conditional {
 		if err := put(name, r); err != nil {
 			return nil, err

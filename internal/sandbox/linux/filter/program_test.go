@@ -111,14 +111,9 @@ func TestVerdicts(t *testing.T) {
 		{"mknodat", []uint64{0, 0, unix.S_IFIFO | 0o644}, allow}, {"mknodat", []uint64{0, 0, 0o644}, allow}, {"mknodat", []uint64{0, 0, unix.S_IFREG}, allow},
 		{"mknodat", []uint64{0, 0, unix.S_IFBLK | 0o644}, eperm}, {"mknodat", []uint64{0, 0, unix.S_IFCHR | big}, eperm}, {"mknodat", []uint64{0, 0, unix.S_IFSOCK}, eperm},
 
-		{"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, allow},
-		{"socket", []uint64{unix.AF_INET6, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK, unix.IPPROTO_UDP}, allow},
-		{"socket", []uint64{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP}, eperm}, {"socket", []uint64{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP}, eperm},
-		{"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, eperm}, {"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP}, eperm},
-		{"socket", []uint64{unix.AF_UNIX, unix.SOCK_STREAM, 0}, eperm}, {"socket", []uint64{unix.AF_UNIX | big, unix.SOCK_STREAM, 0}, eperm},
-		{"socket", []uint64{unix.AF_VSOCK, unix.SOCK_STREAM, 0}, eperm}, {"socket", []uint64{unix.AF_PACKET, unix.SOCK_RAW, 0}, eperm},
-		{"socket", []uint64{unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, eperm}, {"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER}, eperm},
-		{"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW | unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE}, eperm},
+		{"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM, 0}, eperm}, {"socket", []uint64{unix.AF_INET6, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, unix.IPPROTO_TCP}, eperm},
+		{"sendto", []uint64{3, 0, 0, unix.MSG_NOSIGNAL}, allow}, {"sendto", []uint64{3, 0, 0, unix.MSG_FASTOPEN | big}, refuse(unix.EOPNOTSUPP)},
+		{"sendmsg", []uint64{3, 0, unix.MSG_FASTOPEN}, refuse(unix.EOPNOTSUPP)}, {"sendmmsg", []uint64{3, 0, 1, unix.MSG_FASTOPEN | unix.MSG_NOSIGNAL}, refuse(unix.EOPNOTSUPP)}, {"sendmmsg", []uint64{3, 0, 1, 0}, allow},
 		{"chmod", []uint64{0, 0o1777}, allow}, {"chmod", []uint64{0, 0o4755}, eperm}, {"chmod", []uint64{0, 0o2755 | big}, eperm}, {"chmod", []uint64{0, 0o104000 | big}, eperm},
 		{"fchmod", []uint64{3, 0o755}, allow}, {"fchmod", []uint64{3, 0o4000}, eperm}, {"fchmodat", []uint64{0, 0, 0o755}, allow}, {"fchmodat", []uint64{0, 0, 0o6755}, eperm},
 		{"fchmodat2", []uint64{0, 0, 0o644}, allow}, {"fchmodat2", []uint64{0, 0, 0o2000}, eperm}, {"mkdir", []uint64{0, 0o777}, allow}, {"mkdir", []uint64{0, 0o2777}, eperm},
@@ -144,6 +139,46 @@ func TestVerdicts(t *testing.T) {
 			}
 			if got := judge(t, machine(t, goarch), uint32(table.ID), uint32(nr), tt.args...); got != tt.want {
 				t.Errorf("%s %s%#x: got %#x, want %#x", goarch, tt.call, tt.args, got, tt.want)
+			}
+		}
+	}
+}
+
+// proves A-SBX-05
+func TestSocketsOfANetwork(t *testing.T) {
+	const big = 1 << 32
+	for goarch, table := range map[string]*arch.Info{"amd64": arch.X86_64, "arm64": arch.AARCH64} {
+		for _, network := range []bool{false, true} {
+			code, err := instructions(Spec{Arch: goarch, Network: network})
+			if err != nil {
+				t.Fatal(err)
+			}
+			vm, err := bpf.NewVM(code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tt := range []struct {
+				call string
+				args []uint64
+				want action
+			}{
+				{"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, allow},
+				{"socket", []uint64{unix.AF_INET6, unix.SOCK_STREAM | unix.SOCK_NONBLOCK, unix.IPPROTO_TCP}, allow}, {"socket", []uint64{unix.AF_INET | big, unix.SOCK_STREAM | big, big}, allow},
+				{"socket", []uint64{unix.AF_INET6, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK, unix.IPPROTO_UDP}, eperm}, {"socket", []uint64{unix.AF_INET, unix.SOCK_DGRAM, 0}, eperm},
+				{"socket", []uint64{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP}, eperm}, {"socket", []uint64{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP}, eperm},
+				{"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, eperm}, {"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP}, eperm},
+				{"socket", []uint64{unix.AF_UNIX, unix.SOCK_STREAM, 0}, eperm}, {"socket", []uint64{unix.AF_UNIX | big, unix.SOCK_STREAM, 0}, eperm},
+				{"socket", []uint64{unix.AF_VSOCK, unix.SOCK_STREAM, 0}, eperm}, {"socket", []uint64{unix.AF_PACKET, unix.SOCK_RAW, 0}, eperm},
+				{"socket", []uint64{unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, eperm}, {"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER}, eperm},
+				{"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW | unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE}, eperm},
+			} {
+				want := tt.want
+				if !network {
+					want = eperm
+				}
+				if got := judge(t, vm, uint32(table.ID), uint32(table.SyscallNames[tt.call]), tt.args...); got != want {
+					t.Errorf("%s network %v %s%#x: got %#x, want %#x", goarch, network, tt.call, tt.args, got, want)
+				}
 			}
 		}
 	}

@@ -97,13 +97,10 @@ var conditional = map[string]rule{
 	"openat":    except(has(2, creates), has(3, setID)),
 	"openat2":   {otherwise: refuse(unix.ENOSYS)},
 
-	// TCP and UDP; MPTCP and the like would pass by Landlock's TCP rules. A datagram pair can be sent to any socket file.
-	// The kernel charges the answers of netlink to nobody, so that one process can fill the host's memory with them; who
-	// looks up names works without, who lists interfaces that way learns that he may not.
-	"socket": {[]clause{
-		{[]cond{is(0, unix.AF_INET, unix.AF_INET6), masked(1, socketType, unix.SOCK_STREAM), is(2, 0, unix.IPPROTO_TCP)}, allow},
-		{[]cond{is(0, unix.AF_INET, unix.AF_INET6), masked(1, socketType, unix.SOCK_DGRAM), is(2, 0, unix.IPPROTO_UDP)}, allow},
-	}, eperm},
+	// With MSG_FASTOPEN sending connects as well, past Landlock's rules for connecting.
+	"sendto":   {[]clause{{[]cond{has(3, unix.MSG_FASTOPEN)}, refuse(unix.EOPNOTSUPP)}}, allow},
+	"sendmsg":  {[]clause{{[]cond{has(2, unix.MSG_FASTOPEN)}, refuse(unix.EOPNOTSUPP)}}, allow},
+	"sendmmsg": {[]clause{{[]cond{has(3, unix.MSG_FASTOPEN)}, refuse(unix.EOPNOTSUPP)}}, allow},
 	// Packet filters and memberships in groups are kept by the kernel at nobody's charge, like netlink's answers.
 	"setsockopt": {[]clause{
 		{[]cond{is(1, unix.SOL_SOCKET), is(2, unix.SO_ATTACH_FILTER, unix.SO_ATTACH_BPF, unix.SO_ATTACH_REUSEPORT_CBPF, unix.SO_ATTACH_REUSEPORT_EBPF)}, eperm},
@@ -113,6 +110,12 @@ var conditional = map[string]rule{
 	}, allow},
 	"socketpair": only(is(0, unix.AF_UNIX), masked(1, socketType, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)),
 }
+
+// sockets is the rule of socket where there is a network. TCP only: UDP endpoints cannot be declared, MPTCP and the like
+// would pass by Landlock's TCP rules. A datagram pair can be sent to any socket file. The kernel charges the answers of netlink
+// to nobody, so that one process can fill the host's memory with them; who looks up names works without, who lists
+// interfaces that way learns that he may not. Without a network there is no socket at all.
+var sockets = only(is(0, unix.AF_INET, unix.AF_INET6), masked(1, socketType, unix.SOCK_STREAM), is(2, 0, unix.IPPROTO_TCP))
 
 // memfd is the rule of memfd_create where the execute right is split from the write right: a program in memory that
 // never was a file has neither. Sealed against execution (MFD_NOEXEC_SEAL) it can never be run, as with the kernel's

@@ -72,12 +72,16 @@ func serve() error {
 		conn.Gone()
 		os.Exit(0)
 	}()
+	listening, listeners, err := listen(setup.Network)
+	if err != nil {
+		return fail(conn, err)
+	}
 	program, copies, err := build(setup, files)
 	if err != nil {
 		return fail(conn, err)
 	}
 	runtime.LockOSThread() // for good: the runtime starts no other thread from a locked one
-	return spawn(conn, setup.Rules, program, copies)
+	return spawn(conn, setup, program, copies, listening, listeners)
 }
 
 // receiveSetup collects the descriptors and the setup itself.

@@ -20,13 +20,14 @@ const runsPerCollection = 64
 
 // spawn makes the calling thread the spawner, from which every payload is forked, and serves runs on it. It never leaves
 // its restrictions: all that a run needs of PID 1 can be done from inside them.
-func spawn(conn *wire.Conn, rules []wire.Rule, program *filter.Program, copies privateCopies) error {
-	notify, err := restrict(rules, program)
+func spawn(conn *wire.Conn, setup *wire.Setup, program *filter.Program, copies privateCopies, listening []uint32, listeners []*os.File) error {
+	notify, err := restrict(setup.Rules, ports(setup.Network), program)
 	if err != nil {
 		return fail(conn, err)
 	}
-	err = conn.Send(&wire.Reply{Ready: true}, notify)
+	err = conn.Send(&wire.Reply{Ready: true, Listening: listening}, append([]*os.File{notify}, listeners...)...)
 	notify.Close() // the broker answers its own thread's forks, too
+	wire.CloseAll(listeners)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func spawn(conn *wire.Conn, rules []wire.Rule, program *filter.Program, copies p
 }
 
 // restrict takes everything away from the calling thread, in the order that filter asks for.
-func restrict(rules []wire.Rule, program *filter.Program) (*os.File, error) {
+func restrict(rules []wire.Rule, ports *filter.Ports, program *filter.Program) (*os.File, error) {
 	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
 		return nil, wire.Fail(wire.StageNamespace, "cgroup", err)
 	}
@@ -76,7 +77,7 @@ func restrict(rules []wire.Rule, program *filter.Program) (*os.File, error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return nil, wire.Fail(wire.StageDrop, "no_new_privs", err)
 	}
-	if err := filter.Landlock(opened); err != nil {
+	if err := filter.Landlock(opened, ports); err != nil {
 		return nil, wire.Fail(wire.StageLandlock, "", err)
 	}
 	if err := bound(); err != nil { // not before everything is open that the number of roots decides

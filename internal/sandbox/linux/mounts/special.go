@@ -131,3 +131,21 @@ func fresh(kind string, attr uint64, options [][2]string) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(fd), kind), nil
 }
+
+// Sysctl sets one of the calling process's namespaces, by its path below /proc/sys. It must be called before the root is
+// built, while the host's /proc is in view: the sandbox's own is sealed.
+func Sysctl(name, value string) error {
+	proc, err := fresh("proc", Base|NoExec, nil)
+	if err != nil {
+		return err
+	}
+	defer proc.Close()
+	fd, err := unix.Openat(int(proc.Fd()), "sys/"+name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	_, err = f.WriteString(value)
+	return err
+}

@@ -93,7 +93,7 @@ func Explain(e *wire.Failed, f Facts) *fault.Error {
 	// AppArmor lets the namespaces be made and then refuses whatever needs a capability in them.
 	if refused && f.AppArmorUserns && !f.Root {
 		switch e.Stage {
-		case wire.StageClone, wire.StageMap, wire.StageNamespace, wire.StageProc, wire.StageSysctl, wire.StageMount, wire.StagePivot, wire.StageDrop:
+		case wire.StageClone, wire.StageMap, wire.StageNamespace, wire.StageProc, wire.StageSysctl, wire.StageMount, wire.StagePivot, wire.StageNetwork, wire.StageDrop:
 			return missing("apparmor", e.Target, e)
 		}
 	}
@@ -108,6 +108,8 @@ func Explain(e *wire.Failed, f Facts) *fault.Error {
 		return missing("user_namespace", e.Target, e)
 	case wire.StageMap, wire.StageNamespace, wire.StageDrop, wire.StageCgroup:
 		return missing("user_namespace", e.Target, e)
+	case wire.StageNetwork:
+		return missing("network_namespace", e.Target, e)
 	case wire.StageProc, wire.StageSysctl:
 		return missing("proc_masked", e.Target, e)
 	case wire.StageIDMap:

@@ -13,6 +13,7 @@ func (r *Request) fields(c *codec) {
 
 func (r *Reply) fields(c *codec) {
 	c.bool(&r.Ready)
+	list(c, &r.Listening, (*codec).uint32)
 	optional(c, &r.Failed, func(c *codec, f *Failed) { f.fields(c) })
 	c.bool(&r.Stopped)
 	optional(c, &r.Ended, func(c *codec, e *Ended) { c.uint32(&e.Status) })
@@ -29,6 +30,13 @@ func (s *Setup) fields(c *codec) {
 	c.int(&s.GID)
 	c.bool(&s.Become)
 	c.text(&s.Hostname)
+	optional(c, &s.Network, func(c *codec, n *Network) { n.fields(c) })
+}
+
+func (n *Network) fields(c *codec) {
+	list(c, &n.Listen, func(c *codec, l *Listen) { c.bytes(&l.IP); c.uint32(&l.Port) })
+	c.uint32(&n.OwnFirst)
+	c.uint32(&n.OwnLast)
 }
 
 func (b *Bind) fields(c *codec) {

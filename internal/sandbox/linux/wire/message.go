@@ -31,6 +31,22 @@ type Setup struct {
 	Become   bool
 	// Hostname is the name of the UTS namespace.
 	Hostname string
+	// Network is nil when there is no network.
+	Network *Network
+}
+
+// Network is what PID 1 makes of its network namespace.
+type Network struct {
+	// Listen are the addresses where it listens, at most MaxFiles less one.
+	Listen []Listen
+	// OwnFirst and OwnLast are the ports that programs may use among themselves.
+	OwnFirst, OwnLast uint32
+}
+
+// Listen is one TCP address: IP has 4 or 16 bytes.
+type Listen struct {
+	IP   []byte
+	Port uint32
 }
 
 // Rule grants rights below one visible path.
@@ -98,8 +114,11 @@ type Release struct{ Run bool }
 
 // Reply is what PID 1 sends; exactly one member is set.
 type Reply struct {
-	// Ready follows Setup; the seccomp notification descriptor comes with it.
+	// Ready follows Setup; the seccomp notification descriptor comes with it, then the listeners.
 	Ready bool
+	// Listening tells which of Setup's addresses the listeners beside Ready have: those of a family that this system does not
+	// have are left out.
+	Listening []uint32
 	// Failed follows Setup or Start.
 	Failed *Failed
 	// Stopped follows Start: the process stands before its first instruction; its executable comes with it, opened.
@@ -149,6 +168,7 @@ const (
 	StageSource    Stage = "source"
 	StageMount     Stage = "mount"
 	StagePivot     Stage = "pivot"
+	StageNetwork   Stage = "network"
 	StageDrop      Stage = "capabilities"
 	StageLandlock  Stage = "landlock"
 	StageSeccomp   Stage = "seccomp"

@@ -135,6 +135,7 @@ func TestEveryFieldTravels(t *testing.T) {
 			ID: sandbox.FileID{Dev: rapid.Uint64().Draw(t, "dev"), Ino: rapid.Uint64().Draw(t, "ino")}, Tmpfs: rapid.Int64().Draw(t, "tmpfs"),
 			Make: rapid.Bool().Draw(t, "make"), Proc: rapid.Bool().Draw(t, "proc"), Copy: rapid.Bool().Draw(t, "copy")}
 	})
+	listen := rapid.Custom(func(t *rapid.T) Listen { return Listen{[]byte(text(t)), rapid.Uint32().Draw(t, "port")} })
 	rule := rapid.Custom(func(t *rapid.T) Rule {
 		return Rule{text(t), sandbox.Rights(rapid.IntRange(0, 15).Draw(t, "rights")), rapid.Bool().Draw(t, "file")}
 	})
@@ -143,9 +144,9 @@ func TestEveryFieldTravels(t *testing.T) {
 			&Request{Files: rapid.Bool().Draw(t, "files"), Release: &Release{Run: rapid.Bool().Draw(t, "run")}},
 			&Request{Start: &Start{Path: text(t), Argv: texts(t), Env: texts(t), Dir: text(t)}},
 			&Request{Setup: &Setup{UID: rapid.Int().Draw(t, "uid"), GID: rapid.Int().Draw(t, "gid"), Become: rapid.Bool().Draw(t, "become"), Hostname: text(t),
-				Filter: []byte(text(t)), Rules: some(t, rule),
+				Filter: []byte(text(t)), Rules: some(t, rule), Network: &Network{Listen: some(t, listen), OwnFirst: rapid.Uint32().Draw(t, "first"), OwnLast: rapid.Uint32().Draw(t, "last")},
 				Layout: Layout{Binds: some(t, bind), Links: []Link{{text(t), text(t)}}, Files: []File{{text(t), text(t)}}}}},
-			&Reply{Ready: rapid.Bool().Draw(t, "ready"), Stopped: rapid.Bool().Draw(t, "stopped"), Ended: &Ended{rapid.Uint32().Draw(t, "status")},
+			&Reply{Ready: rapid.Bool().Draw(t, "ready"), Listening: some(t, rapid.Uint32()), Stopped: rapid.Bool().Draw(t, "stopped"), Ended: &Ended{rapid.Uint32().Draw(t, "status")},
 				Failed: &Failed{Stage(text(t)), rapid.Int().Draw(t, "errno"), text(t), text(t)}},
 		} {
 			got := reflect.New(reflect.TypeOf(want).Elem()).Interface().(message)
