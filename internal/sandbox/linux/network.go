@@ -11,7 +11,7 @@ import (
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
-	"sekisho/internal/sandbox/linux/filter"
+	"sekisho/internal/sandbox/linux/probe"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
@@ -38,8 +38,8 @@ func (b *Backend) networkAvailable(p *sandbox.EffectivePolicy) error {
 			return nil
 		}
 	case sandbox.NetworkLocal, sandbox.NetworkRestricted:
-		if abi := b.facts().LandlockABI; abi < filter.NetworkABI {
-			return fault.New(fault.PreflightMissingPrimitive, fault.Variant("landlock_network"), fault.Arg("abi", abi), fault.Arg("needed", filter.NetworkABI))
+		if err := probe.RefuseNetwork(b.facts()); err != nil {
+			return err
 		}
 		if len(n.Rules) == 0 || len(n.Rules) <= sandbox.MaxNetworkRules && p.Task.Forward != nil {
 			return nil

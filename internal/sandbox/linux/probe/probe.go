@@ -16,6 +16,9 @@ import (
 // MinLandlock is the oldest Landlock version that controls truncation.
 const MinLandlock = 3
 
+// MinLandlockNetwork is the oldest Landlock version that controls TCP ports.
+const MinLandlockNetwork = 4
+
 // Facts are what this machine says about itself.
 type Facts struct {
 	Root        bool
@@ -82,6 +85,14 @@ func Refuse(f Facts) error {
 		return missing("seccomp", "", nil)
 	case !f.TextBusy:
 		return missing("text_busy", "", nil)
+	}
+	return nil
+}
+
+// RefuseNetwork returns what rules this machine out for a sandbox with a network, or nil.
+func RefuseNetwork(f Facts) error {
+	if f.LandlockABI < MinLandlockNetwork {
+		return missing("landlock_network", "", nil).With(fault.Arg("abi", f.LandlockABI), fault.Arg("needed", MinLandlockNetwork))
 	}
 	return nil
 }

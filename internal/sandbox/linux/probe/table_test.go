@@ -68,6 +68,8 @@ func ways() []way {
 		failed("mounts refused, or their newer system calls unknown", wire.StageMount, unix.ENOSYS, "/"),
 		failed("no change of the root", wire.StagePivot, unix.EINVAL, "/"),
 		refused("a kernel in which running programs can be overwritten", func(f *Facts) { f.TextBusy = false }),
+		{"a Landlock that knows no ports, so a kernel before 6.7, for a sandbox with a network", func() error { f := good(); f.LandlockABI = 3; return RefuseNetwork(f) }()},
+		failed("a network namespace that cannot be set up", wire.StageNetwork, unix.EROFS, "net/ipv4/ip_local_port_range"),
 		failed("tracing of own children refused", wire.StageExec, unix.EPERM, "/usr/bin/true"),
 		failed("the server's own file is gone or may not be executed", wire.StageClone, unix.EACCES, "/usr/local/bin/agent-mcp"),
 		{"no control groups", group("mount", "sudo mount -t cgroup2 cgroup2 /sys/fs/cgroup", "auto")},
