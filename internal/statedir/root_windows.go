@@ -13,3 +13,9 @@ func Root(env func(string) string) (string, error) {
 	}
 	return filepath.Join(local, "AgentSandboxMcp"), nil
 }
+
+// CacheRoot returns the cache root: %LOCALAPPDATA%\AgentSandboxMcp\cache.
+func CacheRoot(env func(string) string) (string, error) {
+	root, err := Root(env)
+	return filepath.Join(root, "cache"), err
+}

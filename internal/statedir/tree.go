@@ -56,6 +56,19 @@ func (i *Instance) RemoveTree(elems ...string) error {
 	return i.dir.fsys.Sync(parent)
 }
 
+// EmptyTree removes everything in the directory elems[0]/elems[1]/... below the instance, which stays the same object.
+func (i *Instance) EmptyTree(elems ...string) error {
+	parent, err := i.walk(elems[:len(elems)-1], false)
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	if err := emptyTree(i.dir.fsys, parent, elems[len(elems)-1]); err != nil {
+		return fmt.Errorf("emptying %s: %w", filepath.Join(parent.Name(), elems[len(elems)-1]), err)
+	}
+	return nil
+}
+
 // walk opens a private directory below the instance, element by element.
 func (i *Instance) walk(elems []string, create bool) (*os.File, error) {
 	open := func(parent *os.File, name string) (*os.File, error) { return openDir(parent, name) }

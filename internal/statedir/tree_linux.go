@@ -52,6 +52,21 @@ func removeTree(fsys fileop.FS, parent *os.File, name string) error {
 	return fsys.Rmdir(parent, name)
 }
 
+// emptyTree removes everything in the directory name of parent, which stays the same object.
+func emptyTree(fsys fileop.FS, parent *os.File, name string) error {
+	home, err := mountOf(parent)
+	if err != nil {
+		return err
+	}
+	top, err := openUp(parent, name, home)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	r := &remover{fsys: fsys, top: top, mount: home}
+	return r.empty(top, r.removeTop)
+}
+
 // empty removes the names in dir with remove until none is left.
 func (r *remover) empty(dir *os.File, remove func(string) error) error {
 	for {
@@ -148,8 +163,7 @@ func openUp(parent *os.File, name string, home mountID) (*os.File, error) {
 	if at != home {
 		return nil, fmt.Errorf("%s is on another mount, which is not entered", path)
 	}
-	// An O_PATH descriptor refuses fchmod; its name under /proc/self/fd is the object itself, not a path.
-	if err := unix.Chmod("/proc/self/fd/"+strconv.Itoa(handle), 0o700); err != nil {
+	if err := openUpDescriptor(handle); err != nil {
 		return nil, &os.PathError{Op: "chmod", Path: path, Err: err}
 	}
 	fd, err := openat(handle, ".", unix.O_RDONLY|unix.O_DIRECTORY)
@@ -157,6 +171,12 @@ func openUp(parent *os.File, name string, home mountID) (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	return os.NewFile(uintptr(fd), path), nil
+}
+
+// openUpDescriptor gives a directory's owner all permissions. An O_PATH descriptor refuses fchmod; its name under
+// /proc/self/fd is the object itself, not a path.
+func openUpDescriptor(handle int) error {
+	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(handle), 0o700)
 }
 
 // mountID tells mounts apart, also two of the same device. Kernels before 5.8 know no number: then the device decides.

@@ -9,5 +9,7 @@ import (
 	"sekisho/internal/fileop"
 )
 
-// removeTree has nothing to remove where no task ever runs.
+// emptyTree and removeTree have nothing to remove where no task ever runs.
+func emptyTree(fileop.FS, *os.File, string) error { return errors.ErrUnsupported }
+
 func removeTree(fileop.FS, *os.File, string) error { return errors.ErrUnsupported }

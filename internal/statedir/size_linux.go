@@ -1,0 +1,113 @@
+package statedir
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// entryBytes is what one name counts at least: the kernel's bookkeeping costs room, too, and so a cap bounds their number.
+const entryBytes = 4 << 10
+
+// measure adds up the tree below dir, which other processes change meanwhile. It stops early once limit is exceeded.
+func measure(dir *os.File, limit int64) (Size, error) {
+	home, err := mountOf(dir)
+	if err != nil {
+		return Size{}, err
+	}
+	m := &measurement{limit: limit, mount: home}
+	err = m.add(int(dir.Fd()), 0)
+	return m.size, err
+}
+
+type measurement struct {
+	size   Size
+	limit  int64
+	mount  mountID
+	linked map[uint64]bool // inodes with several names, counted once
+}
+
+func (m *measurement) over() bool { return m.size.Bytes > m.limit || m.size.TooDeep }
+
+// add counts what lies in one directory. It holds one descriptor for each level.
+func (m *measurement) add(parent, depth int) error {
+	if depth > maxDepth {
+		m.size.TooDeep = true
+		return nil
+	}
+	fd, err := openat(parent, ".", unix.O_RDONLY|unix.O_DIRECTORY)
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		return &os.PathError{Op: "measure", Path: ".", Err: err}
+	}
+	dir := os.NewFile(uintptr(fd), ".")
+	defer dir.Close()
+	for !m.over() {
+		names, err := dir.Readdirnames(batch)
+		if errors.Is(err, io.EOF) || gone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := m.entry(fd, name, depth); err != nil || m.over() {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// entry counts one name. What disappears meanwhile is nothing.
+func (m *measurement) entry(dir int, name string, depth int) error {
+	var st unix.Stat_t
+	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1 {
+		if m.linked[st.Ino] {
+			return nil
+		}
+		if m.linked == nil {
+			m.linked = map[uint64]bool{}
+		}
+		m.linked[st.Ino] = true
+	}
+	m.size.Bytes += max(st.Blocks*512, entryBytes)
+	m.size.Entries++
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return nil
+	}
+	sub, err := openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	if gone(err) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(sub)
+	at, err := mountOfDescriptor(sub)
+	if err != nil || at != m.mount {
+		return err // of another mount nothing is counted; removal refuses it
+	}
+	if st.Mode&0o500 != 0o500 && os.Geteuid() != 0 {
+		// A program may mean it so: it gets its permissions back at once.
+		if err := openUpDescriptor(sub); err != nil {
+			return err
+		}
+		defer unix.Chmod("/proc/self/fd/"+strconv.Itoa(sub), st.Mode&0o7777)
+	}
+	return m.add(sub, depth+1)
+}
+
+func gone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE) }
