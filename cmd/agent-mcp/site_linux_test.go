@@ -60,7 +60,7 @@ func (s *site) apply() {
 
 func (s *site) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.program, args...)
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(s.dir, "state"))
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(s.dir, "state"), "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"))
 	return cmd
 }
 

@@ -8,7 +8,9 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -164,6 +166,23 @@ type EffectivePolicy struct {
 	// ToolConfigWrites lifts A-POL-13 (sandbox.allow_tool_config_writes).
 	ToolConfigWrites bool        `json:"allow_tool_config_writes,omitempty"`
 	Task             TaskBinding `json:"task,omitzero"`
+}
+
+// HomeIdentity tells whose HOME a task has: under development that of its workspaces, by a path for people and by
+// everything that makes them other ones. "" means that HOME is the task's own (A-SBX-08).
+func (p *EffectivePolicy) HomeIdentity() (label, identity string) {
+	if p.Profile != "development" {
+		return "", ""
+	}
+	for _, r := range p.Roots {
+		if slices.Contains(r.Origins, OriginWorkspace) {
+			if label == "" {
+				label = r.Path
+			}
+			identity += fmt.Sprintf("%s\x00%d:%d\x00", r.Path, r.ID.Dev, r.ID.Ino)
+		}
+	}
+	return label, identity
 }
 
 // DeclaredAs lists the paths of the configuration that lead to the root at path through links.

@@ -70,7 +70,7 @@ sandbox:
 
 func (s *site) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(s.dir, "state"), "CRASH_TRACE="+s.trace)
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(s.dir, "state"), "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"), "CRASH_TRACE="+s.trace)
 	return cmd
 }
 

@@ -24,12 +24,16 @@ var update = flag.Bool("update", false, "write the transcripts in testdata anew"
 // machineRow matches what differs between systems or belongs to other packages: the system's own roots and the baseline.
 var machineRow = regexp.MustCompile(`(?m)^.*(os_runtime_root|  baseline  ).*\n`)
 
+// homeName matches the name of a workspace's home, which tells its inode.
+var homeName = regexp.MustCompile(`/ws-[0-9a-f]{16}`)
+
 // golden compares with a transcript in testdata; what differs between machines is taken out.
 func (w *world) golden(name, got string) {
 	w.t.Helper()
 	l, _ := Load(w.places)
 	got = strings.ReplaceAll(got, w.path(""), "/DIR")
 	got = strings.ReplaceAll(got, l.Fingerprint, "FINGERPRINT")
+	got = homeName.ReplaceAllString(got, "/ws-IDENTITY")
 	got = machineRow.ReplaceAllString(got, "")
 	file := filepath.Join("testdata", name+".txt")
 	if *update {

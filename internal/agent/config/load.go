@@ -25,6 +25,8 @@ type Places struct {
 	Config     string // the base file
 	Executable string // the running program; built-in defaults lie beside it
 	StateRoot  string
+	// CacheRoot holds the HOMEs of workspaces.
+	CacheRoot string
 	// Program is how a person starts this program: its absolute path as it was invoked. "" means Executable.
 	Program string
 	// BuiltIn tells that no configuration was named, so that Config is the one beside the executable.

@@ -8,6 +8,7 @@ import (
 
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/policy"
+	"sekisho/internal/statedir"
 	"sekisho/internal/visible"
 )
 
@@ -183,7 +184,7 @@ func (v *view) environment() {
 	}
 	rows := [][]string{
 		{v.value(strconv.Itoa(was.TempMB), strconv.Itoa(now.TempMB)), "TMPDIR, TEMP, TMP", v.text("show.temp", "mb", now.TempMB)},
-		{v.value(strconv.Itoa(was.HomeMB), strconv.Itoa(now.HomeMB)), "HOME", v.text("show.home", "mb", now.HomeMB)},
+		{v.value(strconv.Itoa(was.HomeMB), strconv.Itoa(now.HomeMB)), "HOME", v.home(now.HomeMB)},
 	}
 	variables := func(key string, now, was map[string]string) {
 		for _, name := range slices.Sorted(maps.Keys(now)) {
@@ -205,6 +206,23 @@ func (v *view) environment() {
 		variables(e.Alias+": ", e.Environment, old)
 	}
 	v.section("show.environment", nil, rows)
+}
+
+// home tells what HOME is: under development a directory that is kept, with its size and how to clear it.
+func (v *view) home(mb int) string {
+	label, identity := v.now.Policy.HomeIdentity()
+	if identity == "" {
+		return v.text("show.home", "mb", mb)
+	}
+	name := statedir.HomeName(label, identity)
+	path := statedir.HomePath(v.l.Places.CacheRoot, name)
+	used := v.text("show.unknown")
+	if size, err := statedir.HomeSize(v.l.Places.CacheRoot, name); err == nil {
+		used = strconv.FormatInt((size.Bytes+1<<20-1)>>20, 10) + " MiB"
+	}
+	quoted := ShellQuote(path)
+	return v.text("show.home.workspace", "path", visible.Escape(path), "mb", mb, "used", used,
+		"command", visible.Escape("chmod -R u+rwx "+quoted+" && rm -rf "+quoted))
 }
 
 // phrase translates a phrase of the policy, which speaks one language; without a text of its own it stays as it is.

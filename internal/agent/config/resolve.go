@@ -192,6 +192,7 @@ func (r *resolver) protected() []policy.Protected {
 		{"prompt", c.Agent.UserSystemPrompt, false},
 		{"header_value_file", c.Ollama.HeaderValueFile, false},
 		{"state_root", l.Places.StateRoot, true},
+		{"cache_root", l.Places.CacheRoot, true},
 		{"logs", c.Logging.Directory, true},
 		{"locales", c.Localization.Directory, true},
 		{"skills", c.Skills.Directory, true},

@@ -25,7 +25,8 @@ func place(t *testing.T, base, over string) Places {
 		put(t, filepath.Join(dir, "conf", OverlayName), over)
 	}
 	put(t, filepath.Join(dir, "bin", "agent-mcp"), "")
-	return Places{Config: filepath.Join(dir, "conf", "agent.yaml"), Executable: filepath.Join(dir, "bin", "agent-mcp"), StateRoot: filepath.Join(dir, "state")}
+	return Places{Config: filepath.Join(dir, "conf", "agent.yaml"), Executable: filepath.Join(dir, "bin", "agent-mcp"), StateRoot: filepath.Join(dir, "state"),
+		CacheRoot: filepath.Join(dir, "cache")}
 }
 
 func put(t *testing.T, path, content string) {

@@ -67,7 +67,14 @@ func (s *session) assemble(dir *statedir.Dir, instance *statedir.Instance, p san
 		MemoryLimit: int64(c.FileEdit.MemoryBackupLimitMB) << 20})
 	tools := tool.New(tool.Deps{Policy: &p, Roots: roots, Files: a.files, Audit: logs.audit, Texts: s.loaded.Locale, Limits: tool.Limits{
 		WholeReadBytes: c.Limits.WholeReadBytes, SearchMaxResults: c.Limits.SearchMaxResults, TailMaxLines: c.Limits.TailMaxLines}})
-	opener := broker.New(broker.Deps{Backend: backend, Journal: journal.Open(s.Files, a.records), Instance: instance, Policy: p, State: dir, Files: s.Files})
+	var homes *statedir.Homes
+	if _, identity := p.HomeIdentity(); identity != "" {
+		if homes, err = statedir.OpenHomes(s.Files, s.places.CacheRoot); err != nil {
+			return nil, err
+		}
+		a.closers = append(a.closers, homes.Close)
+	}
+	opener := broker.New(broker.Deps{Backend: backend, Journal: journal.Open(s.Files, a.records), Instance: instance, Homes: homes, Policy: p, State: dir, Files: s.Files})
 	a.runtime = runtime.New(runtime.Deps{Model: model, Tools: tools, Opener: opener, Audit: logs.audit, Texts: s.loaded.Locale, Policy: &p,
 		Config: runtimeConfig(c), Log: logs.Logger})
 	records := taskstore.Open(taskstore.Options{Files: s.Files, Root: dir, Instance: instance,

@@ -62,12 +62,17 @@ func (o Options) load() (*session, bool) {
 		o.report(english(), fault.New(fault.StateUnusable, fault.Variant("reason"), fault.Target("agent-mcp"), fault.Arg("reason", err), fault.Cause(err)))
 		return nil, false
 	}
+	cache, err := statedir.CacheRoot(o.Env)
+	if err != nil {
+		o.report(english(), fault.New(fault.StateUnusable, fault.Variant("reason"), fault.Target("agent-mcp"), fault.Arg("reason", err), fault.Cause(err)))
+		return nil, false
+	}
 	places, err := config.Locate(o.Config, o.Executable, filepath.Clean(root))
 	if err != nil {
 		o.report(english(), fault.New(fault.ConfigurationInvalid, fault.Variant("path"), fault.Target(o.Config), fault.Cause(err)))
 		return nil, false
 	}
-	places.Program = o.Program
+	places.Program, places.CacheRoot = o.Program, cache
 	loaded, problems := config.Examine(places)
 	s := &session{Options: o, places: places, loaded: loaded, warnings: problems.Warnings}
 	return s, s.check(problems)

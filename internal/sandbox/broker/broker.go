@@ -40,9 +40,11 @@ type Deps struct {
 	Journal  *journal.Store     // of the instance's JournalDir
 	Instance *statedir.Instance // holds the temporary directories; its id is part of every OS resource's name
 	Policy   sandbox.EffectivePolicy
-	State    *statedir.Dir    // holds locks and quarantines; needed by a policy with workspaces or writable roots
-	Files    fileop.FS        // as State
-	Now      func() time.Time // nil means time.Now
+	// Homes are the HOMEs of workspaces; nil gives every task its own.
+	Homes *statedir.Homes
+	State *statedir.Dir    // holds locks and quarantines; needed by a policy with workspaces or writable roots
+	Files fileop.FS        // as State
+	Now   func() time.Time // nil means time.Now
 }
 
 // Broker implements sandbox.Opener.
@@ -77,6 +79,22 @@ func (b *Broker) Open(ctx context.Context, session, task string) (sandbox.TaskJo
 		Home:     b.deps.Instance.TreePath(tempDir, task, "home"),
 		Guards:   found.Guards,
 	}
+	storage, err := b.openStorage(ctx, &p)
+	if err != nil {
+		return nil, failed(err)
+	}
+	job, err := b.open(ctx, p, watch, storage)
+	if err != nil {
+		if cerr := storage.close(); cerr != nil {
+			err = errors.Join(err, cerr)
+		}
+		return nil, err
+	}
+	return job, nil
+}
+
+func (b *Broker) open(ctx context.Context, p sandbox.EffectivePolicy, watch guard.Watch, storage *storage) (sandbox.TaskJob, error) {
+	task := p.Task.Task
 	entry, err := journal.CreateTask(b.deps.Journal, task, b.deps.Now(), []string{b.deps.Instance.TreePath(tempDir, task)})
 	if err != nil {
 		// The file may or may not be there; it announces nothing that exists, so removing it is all the undoing there is.
@@ -92,7 +110,7 @@ func (b *Broker) Open(ctx context.Context, session, task string) (sandbox.TaskJo
 		job, err = t.apply(ctx, p)
 	}
 	if err == nil {
-		return &brokerJob{inner: job, tx: t, guards: found.Guards}, nil
+		return &brokerJob{inner: job, tx: t, guards: p.Task.Guards, storage: storage}, nil
 	}
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 	defer cancel()

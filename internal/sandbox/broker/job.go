@@ -14,6 +14,9 @@ type brokerJob struct {
 	tx    *transaction
 	// guards is what the survey before Open found.
 	guards []sandbox.Guard
+	// storage keeps the task's directories within their caps while run runs.
+	storage *storage
+	run     *cappedProcess
 
 	mu     sync.Mutex
 	closed bool
@@ -21,7 +24,17 @@ type brokerJob struct {
 
 // Start implements sandbox.Job.
 func (j *brokerJob) Start(ctx context.Context, c sandbox.Command) (sandbox.Process, error) {
-	return j.inner.Start(ctx, c)
+	p, err := j.inner.Start(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.run != nil {
+		j.run.end()
+	}
+	j.run = j.storage.process(p)
+	return j.run, nil
 }
 
 // Lost implements sandbox.Job.
@@ -45,9 +58,15 @@ func (j *brokerJob) Close(ctx context.Context) error {
 	if j.closed {
 		return nil
 	}
+	if j.run != nil {
+		j.run.end()
+	}
 	err := j.inner.Close(ctx)
 	if err == nil {
 		err = j.tx.undo(ctx, nil)
+	}
+	if err == nil {
+		err = j.storage.close()
 	}
 	if err != nil {
 		// Best effort: the journal names everything in whatever state it is.
