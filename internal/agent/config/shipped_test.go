@@ -144,16 +144,3 @@ func TestEveryTypedOptionIsAKey(t *testing.T) {
 		}
 	}
 }
-
-// What a key does not do yet is said where somebody reads about it.
-//
-// proves A-CFG-01
-func TestShippedFileSaysWhatIsNotEnforcedYet(t *testing.T) {
-	text := string(shipped.AgentYAML())
-	for key, want := range map[string]string{"temp_mb": "NOT ENFORCED YET"} {
-		before, _, ok := strings.Cut(text, "  "+key+":")
-		if lines := strings.Split(before, "\n"); !ok || !strings.Contains(strings.Join(lines[max(0, len(lines)-4):], "\n"), want) {
-			t.Errorf("the comment of %s does not say %q", key, want)
-		}
-	}
-}
