@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest contract contract-update conformance bench bench-relay e2e-core relay page page-check fuzz fuzz-frames clean
+.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest contract contract-update conformance bench bench-relay e2e-core relay page page-check mutants fuzz fuzz-frames clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -74,6 +74,9 @@ bench-relay: ## ratios against codex-acp from npm, same codex, same thread (need
 e2e-core: setup ## relaycodex against the real Codex CLI (three versions), headless
 	@for v in 0.159.1 0.155.1 0.171.0; do scripts/codex $$v >/dev/null; done
 	CGO_ENABLED=0 go test -count=1 -timeout 20m -tags realcodex ./test/e2e-core ./test/newcomer ./internal/relay/transport ./internal/relay/ask
+
+mutants: ## take the product's guards out one at a time; a named test must notice each (RUN=regexp)
+	@go run ./test/mutants $(if $(RUN),-run '$(RUN)')
 
 fuzz: ## every decoder for a short while each (FUZZTIME=30s)
 	@scripts/fuzz

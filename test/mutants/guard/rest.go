@@ -1,0 +1,3 @@
+package guard
+
+var sandboxGuards, fileGuards, agentGuards []Guard
