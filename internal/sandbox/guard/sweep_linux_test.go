@@ -1,0 +1,309 @@
+package guard
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"sekisho/internal/fileop"
+	"sekisho/test/crashfs"
+)
+
+// What a task made is moved wherever it lies and whatever it is; what existed, and what can run nothing, stays.
+//
+// proves A-POL-13
+func TestSweepMovesWhatIsNew(t *testing.T) {
+	for name, tt := range map[string]struct{ before, after, want []string }{
+		"hooks":                      {[]string{"w/.git/config"}, []string{"w/.git/hooks/post-commit"}, []string{"w/.git/hooks"}},
+		"samples and a hook":         {nil, []string{"w/.git/hooks/a.sample", "w/.git/hooks/post-commit"}, []string{"w/.git/hooks"}},
+		"samples only":               {nil, []string{"w/.git/hooks/a.sample"}, nil},
+		"a link among samples":       {nil, []string{"w/.git/hooks/a.sample -> ../x"}, []string{"w/.git/hooks"}},
+		"a config that runs":         {nil, []string{"w/.git/config: [core]\n\tfsmonitor = touch x\n"}, []string{"w/.git/config"}},
+		"a harmless config":          {nil, []string{"w/.git/config: [core]\n\tbare = false\n"}, nil},
+		"hooks as a link":            {nil, []string{"w/.git/hooks -> ../evil"}, []string{"w/.git/hooks"}},
+		"a repository below":         {nil, []string{"w/a/b/.git/config: [include]\n\tpath = x\n", "w/a/b/.git/hooks/x"}, []string{"w/a/b/.git/config", "w/a/b/.git/hooks"}},
+		"a repository elsewhere":     {nil, []string{"w/.git: gitdir: evil\n", "w/evil/config"}, []string{"w/.git"}},
+		"a commondir":                {[]string{"w/.git/HEAD"}, []string{"w/.git/commondir: ../evil\n"}, []string{"w/.git/commondir"}},
+		"a second config":            {[]string{"w/.git/HEAD"}, []string{"w/.git/config.worktree: x"}, []string{"w/.git/config.worktree"}},
+		"a bare repository":          {nil, []string{"w/b/HEAD", "w/b/objects/", "w/b/refs/", "w/b/config: [core]\n\tfsmonitor = x\n"}, []string{"w/b/config"}},
+		"a bare one by commondir":    {nil, []string{"w/b/HEAD", "w/b/commondir: ../e\n"}, []string{"w/b/commondir"}},
+		"files of editors":           {nil, []string{"w/.vscode/tasks.json", "w/x/.envrc", "w/x/CLAUDE.md", "w/.idea/"}, []string{"w/.idea", "w/.vscode", "w/x/.envrc", "w/x/CLAUDE.md"}},
+		"as a link":                  {nil, []string{"w/.vscode -> x", "w/x/tasks.json"}, []string{"w/.vscode"}},
+		"where a link led":           {[]string{"w/CLAUDE.md -> d/x", "w/d/"}, []string{"w/d/x"}, []string{"w/d/x"}},
+		"where a link led, by links": {[]string{"w/CLAUDE.md -> d/x/y", "w/d/"}, []string{"w/d/x -> ../e", "w/e/y"}, []string{"w/d/x"}},
+		"half the way":               {[]string{"w/CLAUDE.md -> d/x/y", "w/d/"}, []string{"w/d/x/z"}, nil},
+		"a gitdir elsewhere":         {[]string{"w/.git: gitdir: real\n", "w/real/HEAD"}, []string{"w/real/hooks/pre-push"}, []string{"w/real/hooks"}},
+		"what existed":               {[]string{"w/.git/hooks/x", "w/.git/config", "w/CLAUDE.md", "w/.vscode/x"}, nil, nil},
+		"into what existed":          {[]string{"w/.vscode/x"}, []string{"w/sub/.vscode/x"}, []string{"w/sub/.vscode"}},
+		"installed packages":         {nil, []string{"w/node_modules/p/.vscode/x", "w/node_modules/p/CLAUDE.md"}, nil},
+		"an empty one":               {nil, []string{"w/.envrc/"}, []string{"w/.envrc"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newWorld(t)
+			v.make(tt.before...)
+			w := v.survey().Watch(&v.policy)
+			v.make(tt.after...)
+			if d := cmp.Diff(tt.want, v.sweep(w)); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+			if got := v.sweep(w); got != nil {
+				t.Errorf("the second sweep moved %v", got)
+			}
+			if left, _ := os.ReadDir(v.state); (len(left) > 0) != (len(tt.want) > 0) {
+				t.Errorf("quarantines: %v", left)
+			}
+		})
+	}
+}
+
+// proves A-POL-13
+func TestQuarantineIsTheUsersOwnAndTellsWhatItHolds(t *testing.T) {
+	v := newWorld(t)
+	w := v.survey().Watch(&v.policy)
+	v.make("w/.envrc: export X=1", "w/a/.envrc: export Y=2")
+	v.sweep(w)
+	st, err := os.Stat(v.state + "/task")
+	must(t, err)
+	if st.Mode() != os.ModeDir|0o700 {
+		t.Errorf("mode %v", st.Mode())
+	}
+	f, err := os.Open(v.state + "/task/" + Index)
+	must(t, err)
+	defer f.Close()
+	want := map[string]string{v.w + "/.envrc": "export X=1", v.w + "/a/.envrc": "export Y=2"}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var line struct{ Item, Path string }
+		must(t, json.Unmarshal(lines.Bytes(), &line))
+		if b, _ := os.ReadFile(v.state + "/task/" + line.Item); string(b) != want[line.Path] {
+			t.Errorf("%s holds %q", line.Path, b)
+		}
+		delete(want, line.Path)
+	}
+	if len(want) > 0 {
+		t.Errorf("not in the index: %v", want)
+	}
+}
+
+// A task cannot hide what it left: by closing the directories around it, or by depth. The modes are as it set them.
+//
+// proves A-POL-13
+func TestNothingHidesFromTheSweep(t *testing.T) {
+	v := newWorld(t)
+	w := v.survey().Watch(&v.policy)
+	v.make("w/a/b/.git/hooks/x", "w/c/.envrc")
+	deep := v.w + strings.Repeat("/d", 300)
+	must(t, os.MkdirAll(deep, 0o755))
+	for _, d := range []string{"/a/b/.git/hooks", "/a/b/.git", "/a/b", "/a", "/c"} {
+		must(t, os.Chmod(v.w+d, 0))
+	}
+	got := v.sweep(w)
+	want := []string{"w/a/b/.git/hooks", "w/c/.envrc", "w" + strings.Repeat("/d", 256)}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	for _, d := range []string{"/a", "/c"} {
+		if st, err := os.Stat(v.w + d); err != nil || st.Mode().Perm() != 0 {
+			t.Errorf("%s: %v, %v", d, st.Mode(), err)
+		}
+		must(t, os.Chmod(v.w+d, 0o700))
+	}
+}
+
+// The user replaces a file while a task runs, and the kernel drops the mount that protected it: nobody can tell whose bytes
+// they are, so it is reported and stays.
+//
+// proves A-POL-13
+func TestWhatWasReplacedIsReported(t *testing.T) {
+	v := newWorld(t)
+	v.make("w/CLAUDE.md: old", "w/AGENTS.md: old")
+	w := v.survey().Watch(&v.policy)
+	v.make("w/new: new")
+	must(t, os.Rename(v.w+"/new", v.w+"/CLAUDE.md"))
+	if d := cmp.Diff([]string{"w/CLAUDE.md (replaced)"}, v.sweep(w)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// On another file system than the state root the quarantine lies in the root itself.
+//
+// proves A-POL-13
+func TestQuarantineOnAnotherFileSystem(t *testing.T) {
+	shm, err := os.MkdirTemp("/dev/shm", "guard-")
+	must(t, err)
+	defer os.RemoveAll(shm)
+	v := newWorld(t)
+	var a, b unix.Stat_t
+	must(t, unix.Stat(shm, &a))
+	must(t, unix.Stat(v.state, &b))
+	if a.Dev == b.Dev {
+		t.Fatal("blocked: the scratch directories are on one file system")
+	}
+	v.policy.Roots = nil
+	v.grant(shm)
+	w := v.survey().Watch(&v.policy)
+	must(t, os.MkdirAll(shm+"/x/.vscode", 0o755))
+	must(t, os.WriteFile(shm+"/x/.vscode/tasks.json", []byte("{}"), 0o644))
+	v.sweep(w)
+	found, err := filepath.Glob(shm + "/" + insidePrefix + "*/1/tasks.json")
+	must(t, err)
+	if len(found) != 1 {
+		t.Errorf("found %v", found)
+	}
+	if left, _ := os.ReadDir(v.state); len(left) > 0 {
+		t.Errorf("left in the state root: %v", left)
+	}
+}
+
+// A server that dies anywhere in the sweep leaves each object at its old or its new place, and the next one moves the rest.
+//
+// proves A-POL-13, A-TX-04
+func TestSweepSurvivesAStopAnywhere(t *testing.T) {
+	for k := 1; ; k++ {
+		v := newWorld(t)
+		w := v.survey().Watch(&v.policy)
+		v.make("w/.envrc: 1", "w/a/.vscode/x: 2", "w/a/CLAUDE.md: 3")
+		fsys := crashfs.New(fileop.OS(), k, nil, crashfs.Torn(nil))
+		state, err := os.Open(v.state)
+		must(t, err)
+		q := NewQuarantine(fsys, state, "task")
+		_, _, err = Sweep(t.Context(), fsys, w, q)
+		err = errors.Join(err, q.Close())
+		if !fsys.Stopped() {
+			must(t, err)
+			state.Close()
+			if k < 8 {
+				t.Errorf("only %d calls", k)
+			}
+			return
+		}
+		state.Close()
+		v.sweep(w)
+		texts := map[string]bool{}
+		for _, p := range []string{"/task/1", "/task/2", "/task/3", "/task/4", "/task/5", "/task/6"} {
+			b, err := os.ReadFile(v.state + p)
+			if err != nil {
+				b, _ = os.ReadFile(v.state + p + "/x")
+			}
+			texts[string(b)] = true
+		}
+		if !texts["1"] || !texts["2"] || !texts["3"] {
+			t.Errorf("k=%d: in quarantine: %v", k, texts)
+		}
+		for _, p := range []string{"/.envrc", "/a/.vscode", "/a/CLAUDE.md"} {
+			if _, err := os.Lstat(v.w + p); err == nil {
+				t.Errorf("k=%d: %s is still there", k, p)
+			}
+		}
+	}
+}
+
+// What git itself makes stays, in the form in which it makes it.
+//
+// proves A-POL-13
+func TestWhatGitMakesStays(t *testing.T) {
+	v := newWorld(t)
+	run := func(dir string, args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = dir, []string{"HOME=" + v.out, "PATH=/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b"}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	w := v.survey().Watch(&v.policy)
+	run(v.w, "init", "-q", "r")
+	run(v.w+"/r", "config", "user.email", "me@example.com")
+	run(v.w+"/r", "remote", "add", "origin", "https://example.com/a/b.git")
+	run(v.w+"/r", "commit", "-q", "--allow-empty", "-m", "x")
+	run(v.w+"/r", "worktree", "add", "-q", "../t")
+	run(v.w, "init", "-q", "--bare", "bare.git")
+	if got := v.sweep(w); got != nil {
+		t.Errorf("moved %v", got)
+	}
+	run(v.w+"/t", "status")
+	run(v.w+"/r", "config", "core.hooksPath", "/tmp")
+	if d := cmp.Diff([]string{"w/r/.git/config"}, v.sweep(w)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	// From now on all of it exists.
+	w = v.survey().Watch(&v.policy)
+	if got := v.sweep(w); got != nil {
+		t.Errorf("moved %v", got)
+	}
+}
+
+// proves A-POL-13
+func TestInertConfig(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true,
+		"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n":   true,
+		"[remote \"origin\"]\n\turl = https://example.com/x.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n": true,
+		"[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n":                                       true,
+		"[user]\n\tname = Jean Ångström\n\temail = a@b.c\n":                                                       true,
+		"[core]\n\tfsmonitor = x\n":                   false,
+		"[core]\n\thooksPath = x\n":                   false,
+		"[core]\n\trepositoryformatversion = 1\n":     false,
+		"[core] fsmonitor = x\n":                      false,
+		"[core]\n\tbare = false\\\n\tfsmonitor = x\n": false,
+		"[core]\n\tbare = false # \n":                 false,
+		"[CORE]\n\tfsmonitor = x\n":                   false,
+		"[include]\n\tpath = x\n":                     false,
+		"[alias]\n\tst = !x\n":                        false,
+		"[remote \"o\"]\n\turl = ext::sh -c x\n":      false,
+		"[remote \"o\"]\n\turl = /w/evil\n":           false,
+		"[remote \"o\"]\n\tuploadpack = x\n":          false,
+		"[remote \"o\\\"]\n[core]\n\tfsmonitor = x\n": false,
+		"[core]\n\tbare = false\r\n":                  false,
+		"[core]\n\tbare = false":                      false,
+		"\ufeff[core]\n\tbare = false\n":              false,
+		"[core]\n\tbare = false\x00\n":                false,
+		"\tbare = false\n":                            false,
+		"[user]\n\tname = \"a\n\tfsmonitor = x\"\n":   false,
+		"[remote \"o\"]\n\turl = https://e.com/a b\n": false,
+		"[branch \"x\"]\n\tvscode-merge-base = o/m\n": false,
+		"[core]\n\n\tbare = false\n":                  false,
+	} {
+		if got := InertConfig(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// FuzzInertConfig compares with git: of what passes, git reads no other key.
+func FuzzInertConfig(f *testing.F) {
+	f.Add("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://example.com/x.git\n")
+	f.Add("[user]\n\tname = a\\\n\tb\n")
+	allowed := map[string]bool{}
+	for k := range configKeys() {
+		section, key, _ := strings.Cut(k, ".")
+		allowed[section+" "+key] = true
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if !InertConfig(text) {
+			return
+		}
+		file := t.TempDir() + "/config"
+		must(t, os.WriteFile(file, []byte(text), 0o644))
+		out, err := exec.Command("git", "config", "--file", file, "--list", "--name-only", "-z").Output()
+		if err != nil {
+			return // git refuses it
+		}
+		for key := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+			if key == "" {
+				continue
+			}
+			section, last := key[:strings.IndexByte(key, '.')], key[strings.LastIndexByte(key, '.')+1:]
+			if !allowed[section+" "+last] {
+				t.Errorf("%q: git reads %q", text, key)
+			}
+		}
+	})
+}
