@@ -1,0 +1,261 @@
+// The browser as the attacker's tool: pages of other sites, other ports and other names try to reach a worker, and a page
+// that another program left behind tries to listen. Each attempt that must fail stands beside one that succeeds.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { after, before, test } from "node:test";
+import { clean, context, enter, launch } from "./lib/browser.mjs";
+import { Stage } from "./lib/stage.mjs";
+
+let stage, browser, world, port;
+
+before(async () => {
+  stage = new Stage();
+  browser = await launch();
+  world = await stage.open({ scripts: ["empty"] });
+  port = new URL(world.address).port;
+});
+after(async () => {
+  await browser?.close();
+  await stage?.close();
+});
+
+/** A page of somebody else on a port of its own; it may be called by any name. */
+async function site(t, html = "<!doctype html><title>other</title>", headers = {}) {
+  const requests = [];
+  const server = createServer((req, res) => {
+    requests.push({ url: req.url, headers: req.headers, method: req.method });
+    res.writeHead(200, { "Content-Type": "text/html", "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*", ...headers });
+    res.end(html);
+  });
+  await new Promise((r) => server.listen(0, "127.0.0.1", r));
+  t.after(() => new Promise((r) => { server.closeAllConnections(); server.close(r); }));
+  return { port: server.address().port, requests };
+}
+
+/** The session that a page holds, as only itself can read it. */
+const session = (page) => page.evaluate(() => JSON.parse(sessionStorage.getItem("relaycodex.session")));
+
+const commands = async (w) => (await w.do("log")).split("\n").length;
+
+// proves R-UI-01
+test("the key is gone from the address before the page does anything, and no URL ever has one", async () => {
+  const c = await context(browser), urls = [], w = await stage.open({ scripts: ["empty"] });
+  c.on("request", (r) => urls.push(r.url()));
+  const page = await enter(c, w);
+  await page.waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
+  const s = await session(page), key = w.address.split("#")[1];
+  assert.equal(s.origin, w.origin);
+  assert.equal(page.url(), w.origin + "/");
+  for (const u of urls) assert.ok(!u.slice(0, u.indexOf("#") >>> 0).includes(key) && !u.includes(s.session), u);
+  assert.deepEqual(await page.evaluate(() => [document.cookie, localStorage.getItem("relaycodex.session"), history.state]), ["", null, null]);
+  assert.deepEqual(await c.cookies(), []);
+  await page.goBack().catch(() => {});
+  assert.ok(!page.url().includes(key));
+  clean(c);
+  await c.close();
+});
+
+// proves R-UI-01
+test("a key works once and for one worker", async () => {
+  const w = await stage.open({ scripts: ["empty"] }), other = await stage.open({ scripts: ["empty"] });
+  const c = await context(browser), page = await enter(c, w), address = w.address;
+  await page.waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
+  const again = await context(browser), second = await enter(again, w, address);
+  await second.waitForTimeout(500);
+  assert.equal(await second.evaluate(() => sessionStorage.getItem("relaycodex.session")), null);
+  const elsewhere = await context(browser), third = await enter(elsewhere, other, other.origin + "/#" + (await w.fresh()).split("#")[1]);
+  await third.waitForTimeout(500);
+  assert.equal(await third.evaluate(() => sessionStorage.getItem("relaycodex.session")), null);
+  for (const x of [c, again, elsewhere]) await x.close();
+});
+
+// proves R-UI-01
+test("pages of other ports, other sites and other names reach nothing, even with a stolen key", async (t) => {
+  const c = await context(browser), page = await enter(c, world);
+  await page.waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
+  const { session: key } = await session(page);
+  const command = (url) => ({ url, key, body: JSON.stringify({ version: 1, operation: "attack-" + Math.random(), kind: "models.read", params: {} }) });
+  const attempt = async ({ url, key, body }) => {
+    const tries = {};
+    const go = async (name, f) => { try { const r = await f(); tries[name] = `${r.type} ${r.status}`; } catch (e) { tries[name] = e.name; } };
+    const json = { "Content-Type": "application/json", "Relay-Contract": "1", Authorization: "Relay " + key };
+    await go("command", () => fetch(url + "/api/command", { method: "POST", headers: json, body }));
+    await go("simple", () => fetch(url + "/api/command", { method: "POST", mode: "no-cors", headers: { "Content-Type": "text/plain" }, body }));
+    await go("stream", () => fetch(url + "/api/stream", { headers: { "Relay-Contract": "1", Authorization: "Relay " + key } }));
+    await go("exchange", () => fetch(url + "/api/session", { method: "POST", mode: "no-cors", body: "{}" }));
+    await go("page", () => fetch(url + "/"));
+    await go("cookies", () => fetch(url + "/", { credentials: "include", mode: "no-cors" }));
+    await go("script", () => new Promise((r) => { const s = document.createElement("script"); s.onload = () => r({ type: "loaded", status: "" }); s.onerror = () => r({ type: "refused", status: "" }); s.src = url + "/page.js"; document.head.append(s); }));
+    await go("image", () => new Promise((r) => { const s = new Image(); s.onload = () => r({ type: "loaded", status: "" }); s.onerror = () => r({ type: "refused", status: "" }); s.src = url + "/icon.svg"; }));
+    return tries;
+  };
+  // The control: the same requests from the page's own origin are answered.
+  const own = await page.evaluate(attempt, command(world.origin));
+  assert.deepEqual([own.command, own.stream, own.page], ["basic 200", "basic 200", "basic 200"]);
+  const { port: other } = await site(t);
+  for (const origin of [`http://127.0.0.1:${other}`, `http://localhost:${other}`, `http://evil.example:${other}`, `http://127.0.0.1.evil.example:${other}`]) {
+    const attacker = await browser.newContext(), p = await attacker.newPage();
+    await p.goto(origin + "/");
+    const before = (await world.do("log")).match(/request refused|front end admitted/g)?.length ?? 0;
+    for (const target of [world.origin, `http://localhost:${port}`, `http://evil.example:${port}`]) {
+      const got = await p.evaluate(attempt, command(target));
+      for (const [name, result] of Object.entries(got)) {
+        assert.ok(/^(TypeError|opaque 0|refused )$/.test(result), `${origin} → ${target}: ${name}: ${result}`);
+      }
+    }
+    assert.ok(before >= 0);
+    await attacker.close();
+  }
+  const log = await world.do("log");
+  assert.ok(!log.includes(key), "a key is in the log");
+  assert.deepEqual(await world.sent("model/list").then((l) => l.length), 2, "the connection's own reading, and the control's");
+  await c.close();
+});
+
+// A name that its owner points at 127.0.0.1 after its page was loaded: the page is same-origin with what it asks then.
+//
+// report 49
+// proves R-UI-01
+test("a rebound name is refused on every route, static files too", async (t) => {
+  const fake = await browser.newContext(), p = await fake.newPage();
+  // The browser resolves every name to this machine, so the rebound page is one request away: the worker's own port.
+  const answers = [];
+  for (const path of ["/", "/page.js", "/page.css", "/markdown.js", "/api/stream", "/api/command", "/nothing"]) {
+    for (const name of ["evil.example", "localhost", "127.0.0.1.evil.example", "127.0.0.1.nip.example", "[::1]"]) {
+      const r = await p.goto(`http://${name}:${port}${path}`).catch(() => undefined);
+      if (r) answers.push([name + path, r.status(), (await r.text()).includes("root")]);
+    }
+  }
+  assert.ok(answers.length >= 28);
+  for (const [what, status, served] of answers) assert.deepEqual([what, status, served], [what, 403, false]);
+  assert.equal((await p.goto(world.origin + "/")).status(), 200, "the control: by its own name");
+  await fake.close();
+  void t;
+});
+
+// proves R-UI-01
+test("the page cannot be put into a frame or be reached from a page that opened it", async (t) => {
+  const { port: other } = await site(t, `<!doctype html><title>clickjacking</title><iframe id=f src="${world.origin}/"></iframe><iframe id=control src="/frame"></iframe>`);
+  const c = await browser.newContext(), p = await c.newPage();
+  const refused = [];
+  p.on("console", (m) => refused.push(m.text()));
+  await p.goto(`http://127.0.0.1:${other}/`);
+  await p.waitForTimeout(500);
+  const frames = p.frames().map((f) => f.url());
+  assert.ok(frames.some((u) => u.endsWith("/frame")), "the control is framed");
+  assert.ok(!frames.some((u) => u.startsWith(world.origin)), `framed: ${frames}`);
+  assert.ok(refused.some((m) => /frame-ancestors|refused to (connect|display)|violates/i.test(m)), refused.join("\n"));
+  const [popup] = await Promise.all([c.waitForEvent("page"), p.evaluate((u) => { globalThis.w = open(u); }, world.origin + "/")]);
+  await popup.waitForLoadState();
+  await p.waitForTimeout(300);
+  assert.deepEqual(await p.evaluate(() => [globalThis.w.closed, (() => { try { return globalThis.w.length; } catch { return "no"; } })()]), [true, 0], "the opener holds the window");
+  assert.equal(await popup.evaluate(() => opener), null);
+  await c.close();
+});
+
+// proves R-UI-01
+test("the content policy: no inline script, no eval, no markup by string, nothing from elsewhere, no second policy", async (t) => {
+  const { port: other, requests } = await site(t);
+  const w = await stage.open({ scripts: ["empty"] }), c = await context(browser), page = await enter(c, w);
+  await page.waitForLoadState("networkidle").catch(() => {});
+  const got = await page.evaluate(async (url) => {
+    const out = {};
+    await new Promise((r) => setTimeout(r)); // what a debugger runs at once may do more than the page
+    const go = async (name, f) => { try { out[name] = (await f()) ?? "done"; } catch (e) { out[name] = e.name; } };
+    await go("eval", () => globalThis.eval("1"));
+    await go("Function", () => new Function("return 1")());
+    await go("innerHTML", () => { document.createElement("div").innerHTML = "<b>x</b>"; });
+    await go("policy", () => { trustedTypes.createPolicy("mine", { createHTML: (x) => x }); });
+    await go("again", () => { trustedTypes.createPolicy("relaycodex", { createHTML: (x) => x }); });
+    await go("default", () => { trustedTypes.createPolicy("default", { createHTML: (x) => x }); });
+    await go("worker", () => { new Worker("/markdown.js"); });
+    await go("inline", () => { const s = document.createElement("script"); try { s.textContent = "window.ran = 1"; } catch (e) { return e.name; } document.head.append(s); return String(window.ran); });
+    await go("handler", () => { const b = document.createElement("b"); b.setAttribute("onclick", "window.ran = 1"); document.body.append(b); b.click(); const r = String(window.ran); b.remove(); return r; });
+    await go("fetch", () => fetch(url));
+    await go("beacon", () => String(navigator.sendBeacon(url, "x")));
+    await go("image", () => new Promise((r) => { const i = new Image(); i.onload = () => r("loaded"); i.onerror = () => r("refused"); i.src = url + "/i.png"; }));
+    await go("frame", () => new Promise((r) => { const f = document.createElement("iframe"); f.onload = () => r("done"); f.src = url; document.body.append(f); setTimeout(() => r("refused"), 500); }));
+    await go("form", () => new Promise((r) => { const f = document.createElement("form"); f.action = url + "/form"; f.method = "post"; document.body.append(f); f.submit(); setTimeout(() => r("refused"), 300); }));
+    await go("socket", () => new Promise((r) => { try { const s = new WebSocket(url.replace("http", "ws")); s.onopen = () => r("open"); s.onerror = () => r("refused"); } catch (e) { r(e.name); } }));
+    await go("sw", () => navigator.serviceWorker.register("/page.js").then(() => "registered"));
+    return out;
+  }, `http://127.0.0.1:${other}`);
+  const allowed = { eval: "EvalError", Function: "EvalError", innerHTML: "TypeError", policy: "TypeError", default: "TypeError", worker: "TypeError" };
+  for (const [name, want] of Object.entries(allowed)) assert.equal(got[name], want, name);
+  for (const name of ["inline", "handler"]) assert.ok(["undefined", "TypeError"].includes(got[name]), `${name}: ${got[name]}`);
+  for (const name of ["fetch", "image", "socket"]) assert.ok(/refused|Error/.test(got[name]), `${name}: ${got[name]}`);
+  assert.deepEqual(requests, [], "something reached another port");
+  await c.close();
+});
+
+// proves R-UI-01
+test("two workers on one machine: keys, storage, locks, channels and settings stay apart", async () => {
+  const a = await stage.open({ scripts: ["empty"] }), b = await stage.open({ scripts: ["empty"] });
+  const c = await context(browser), one = await enter(c, a), two = await enter(c, b);
+  for (const p of [one, two]) await p.waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
+  const [x, y] = [await session(one), await session(two)];
+  assert.notEqual(x.session, y.session);
+  assert.notEqual(x.channel, y.channel);
+  const cross = (key) => fetch("/api/command", { method: "POST", headers: { "Content-Type": "application/json", "Relay-Contract": "1", Authorization: "Relay " + key }, body: JSON.stringify({ version: 1, operation: "o", kind: "models.read" }) }).then((r) => r.status);
+  assert.equal(await two.evaluate(cross, x.session), 401);
+  assert.equal(await two.evaluate(cross, y.session), 200, "the control");
+  const heard = await two.evaluate(async (name) => {
+    const got = [];
+    const ch = new BroadcastChannel(name);
+    ch.onmessage = (e) => got.push(e.data);
+    await new Promise((r) => setTimeout(r, 2500));
+    return [got, (await navigator.locks.query()).held.length];
+  }, "relaycodex " + x.channel);
+  assert.deepEqual(heard, [[], 1], "it hears the other worker's tabs, or sees their locks");
+  clean(c);
+  await c.close();
+});
+
+// A development server that had this port before, and whose page is still open: same scheme, host and port.
+//
+// proves R-UI-01
+test("a page that another program left open under the same origin learns nothing", async (t) => {
+  const { port: was } = await site(t, "<!doctype html><title>left behind</title>");
+  const w = await stage.open({ scripts: ["text"] }), c = await context(browser), page = await enter(c, w);
+  await page.waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
+  // What such a page can do is what any document of the origin can do: this one never had a key.
+  const stranger = await c.newPage();
+  await stranger.goto(w.origin + "/LICENSES.txt");
+  const got = await stranger.evaluate(async () => {
+    const locks = await navigator.locks.query();
+    const names = [...locks.held, ...locks.pending].map((l) => l.name);
+    const heard = [];
+    for (const n of [...names, "relaycodex", ...Object.values(localStorage)]) {
+      const ch = new BroadcastChannel(n);
+      ch.onmessage = (e) => heard.push(e.data);
+      ch.postMessage({ kind: "hello", from: "x" });
+    }
+    await new Promise((r) => setTimeout(r, 2500));
+    return { heard, names: names.length, session: sessionStorage.length, local: Object.keys(localStorage).filter((k) => k !== "relaycodex.settings"), opener: String(globalThis.opener) };
+  });
+  assert.ok(got.names >= 1, "it can list the lock");
+  assert.deepEqual([got.heard, got.session, got.local, got.opener], [[], 0, [], "null"]);
+  void was;
+  await c.close();
+});
+
+// proves R-UI-01, R-UI-03
+test("eight tabs hold one stream; a frozen or closed leader is replaced; all show the same", async () => {
+  const w = await stage.open({ scripts: ["late"] }), c = await context(browser), pages = [];
+  for (let i = 0; i < 8; i++) {
+    pages.push(await enter(c, w, i === 0 ? w.address : await w.fresh()));
+    await pages[i].waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
+  }
+  const leaders = async () => (await Promise.all(pages.filter((p) => !p.isClosed()).map((p) => p.evaluate(async () => (await navigator.locks.query()).held.map((l) => l.clientId))))).flat();
+  assert.equal(new Set(await leaders()).size, 1);
+  const streams = async () => { const log = await w.do("log"); return (log.match(/stream opened/g)?.length ?? 0) - (log.match(/stream ended/g)?.length ?? 0); };
+  assert.equal(await streams(), 1);
+  // The first tab leads: close it. The next one goes on, and still there is one stream.
+  await pages[0].close();
+  await pages[1].waitForFunction(async () => (await navigator.locks.query()).held.length === 1);
+  await assert.doesNotReject(pages[7].waitForFunction(() => fetch("/").then((r) => r.ok)));
+  for (let i = 0; i < 50 && (await streams()) !== 1; i++) await pages[7].waitForTimeout(100);
+  assert.equal(await streams(), 1);
+  assert.match(await w.do("log"), /stream opened.*resumed=true/, "the next leader went on behind the last batch");
+  await c.close();
+});
