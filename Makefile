@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest contract contract-update conformance bench bench-relay e2e-core relay page page-check mutants fuzz fuzz-frames clean
+.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest contract contract-update conformance clients bench bench-relay e2e-core relay page page-check mutants fuzz fuzz-frames clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -52,6 +52,9 @@ contract-update: ## record what the pinned CLIs generate; review the change like
 
 conformance: setup ## the MCP conformance suite from npm: two requirement sets and the Tasks extension, over HTTP
 	@go run ./test/conformance
+
+clients: setup ## foreign MCP clients from npm and Go, pinned: each runs agent_run to its end, over stdio and HTTP
+	@go run ./test/clients
 
 bench: build ## ratios against plain processes, bubblewrap, a bare HTTP client and a bare SDK server
 	@CGO_ENABLED=0 go run ./test/bench
