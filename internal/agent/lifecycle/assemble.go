@@ -74,7 +74,8 @@ func (s *session) assemble(dir *statedir.Dir, instance *statedir.Instance, p san
 		}
 		a.closers = append(a.closers, homes.Close)
 	}
-	opener := broker.New(broker.Deps{Backend: backend, Journal: journal.Open(s.Files, a.records), Instance: instance, Homes: homes, Policy: p, State: dir, Files: s.Files})
+	opener := broker.New(broker.Deps{Backend: backend, Journal: journal.Open(s.Files, a.records), Instance: instance, Homes: homes, Policy: p, State: dir, Files: s.Files,
+		Network: &broker.Network{Resolver: broker.SystemResolver(), Machine: s.loaded.Machine, Audit: logs.audit}})
 	a.runtime = runtime.New(runtime.Deps{Model: model, Tools: tools, Opener: opener, Audit: logs.audit, Texts: s.loaded.Locale, Policy: &p,
 		Config: runtimeConfig(c), Log: logs.Logger})
 	records := taskstore.Open(taskstore.Options{Files: s.Files, Root: dir, Instance: instance,

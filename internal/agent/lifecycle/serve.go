@@ -55,7 +55,8 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 			logs.file.Error("stopped", "code", fault.CodeOf(err), "error", err)
 		}
 	}()
-	backend, backendErr := host.Open(host.Options{Program: s.Executable, Files: s.Files, Cgroup: s.loaded.Config.Sandbox.Resources.Cgroup})
+	backend, backendErr := host.Open(host.Options{Program: s.Executable, Files: s.Files, Cgroup: s.loaded.Config.Sandbox.Resources.Cgroup,
+		Network: s.loaded.Config.Sandbox.Network.Access != sandbox.NetworkNone})
 	if backendErr != nil {
 		backend = nil // preflight's error; a recovery without steps needs no backend
 	}

@@ -21,6 +21,7 @@ import (
 	"sekisho/internal/fileop"
 	"sekisho/internal/journal"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/forward"
 	"sekisho/internal/sandbox/guard"
 	"sekisho/internal/statedir"
 )
@@ -42,9 +43,11 @@ type Deps struct {
 	Policy   sandbox.EffectivePolicy
 	// Homes are the HOMEs of workspaces; nil gives every task its own.
 	Homes *statedir.Homes
-	State *statedir.Dir    // holds locks and quarantines; needed by a policy with workspaces or writable roots
-	Files fileop.FS        // as State
-	Now   func() time.Time // nil means time.Now
+	State *statedir.Dir // holds locks and quarantines; needed by a policy with workspaces or writable roots
+	Files fileop.FS     // as State
+	// Network is needed by a policy with a network.
+	Network *Network
+	Now     func() time.Time // nil means time.Now
 }
 
 // Broker implements sandbox.Opener.
@@ -79,11 +82,15 @@ func (b *Broker) Open(ctx context.Context, session, task string) (sandbox.TaskJo
 		Home:     b.deps.Instance.TreePath(tempDir, task, "home"),
 		Guards:   found.Guards,
 	}
+	carrier, err := b.network(ctx, session, &p)
+	if err != nil {
+		return nil, failed(err)
+	}
 	storage, err := b.openStorage(ctx, &p)
 	if err != nil {
 		return nil, failed(err)
 	}
-	job, err := b.open(ctx, p, watch, storage)
+	job, err := b.open(ctx, p, watch, storage, carrier)
 	if err != nil {
 		if cerr := storage.close(); cerr != nil {
 			err = errors.Join(err, cerr)
@@ -93,7 +100,7 @@ func (b *Broker) Open(ctx context.Context, session, task string) (sandbox.TaskJo
 	return job, nil
 }
 
-func (b *Broker) open(ctx context.Context, p sandbox.EffectivePolicy, watch guard.Watch, storage *storage) (sandbox.TaskJob, error) {
+func (b *Broker) open(ctx context.Context, p sandbox.EffectivePolicy, watch guard.Watch, storage *storage, carrier *forward.Forwarder) (sandbox.TaskJob, error) {
 	task := p.Task.Task
 	entry, err := journal.CreateTask(b.deps.Journal, task, b.deps.Now(), []string{b.deps.Instance.TreePath(tempDir, task)})
 	if err != nil {
@@ -110,7 +117,7 @@ func (b *Broker) open(ctx context.Context, p sandbox.EffectivePolicy, watch guar
 		job, err = t.apply(ctx, p)
 	}
 	if err == nil {
-		return &brokerJob{inner: job, tx: t, guards: p.Task.Guards, storage: storage}, nil
+		return &brokerJob{inner: job, tx: t, guards: p.Task.Guards, storage: storage, network: carrier}, nil
 	}
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 	defer cancel()

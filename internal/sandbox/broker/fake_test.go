@@ -186,7 +186,8 @@ func newServer(t *testing.T, k, failAt int) *server {
 	}
 	t.Cleanup(func() { s.journals.Close(); s.instance.Close() })
 	s.run(k, failAt)
-	s.broker = New(Deps{Backend: s.backend, Journal: journal.Open(s.fsys, s.journals), Instance: s.instance})
+	s.broker = New(Deps{Backend: s.backend, Journal: journal.Open(s.fsys, s.journals), Instance: s.instance,
+		Policy: sandbox.EffectivePolicy{Network: sandbox.NetworkPolicy{Access: sandbox.NetworkNone}}})
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"sekisho/internal/journal"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/forward"
 )
 
 // brokerJob is the backend's Job whose end also ends the task's transaction.
@@ -17,6 +18,8 @@ type brokerJob struct {
 	// storage keeps the task's directories within their caps while run runs.
 	storage *storage
 	run     *cappedProcess
+	// network is nil without one.
+	network *forward.Forwarder
 
 	mu     sync.Mutex
 	closed bool
@@ -51,7 +54,7 @@ func (j *brokerJob) Quarantined() []sandbox.Quarantined {
 }
 
 // Close ends the tree, reverts the task's steps, removes its temporary directories and its journal. It may be repeated
-// after an error, which is always recovery.failed.
+// after an error, which is recovery.failed, or state.unusable when all that failed was the audit of the end.
 func (j *brokerJob) Close(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -74,5 +77,8 @@ func (j *brokerJob) Close(ctx context.Context) error {
 		return unrecovered(j.tx.entry.Path(), err)
 	}
 	j.closed = true
+	if j.network != nil && j.network.Err() != nil {
+		return unaudited(j.network.Err()) // nothing is left, but the audit does not say so
+	}
 	return nil
 }

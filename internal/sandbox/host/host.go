@@ -15,4 +15,6 @@ type Options struct {
 	Files fileop.FS
 	// Cgroup is the configured sandbox.resources.cgroup, which Preflight checks; "" means "auto".
 	Cgroup string
+	// Network tells whether the policy has a network, so that Preflight checks what it needs.
+	Network bool
 }

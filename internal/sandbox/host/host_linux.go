@@ -7,7 +7,7 @@ import (
 
 // Open returns the backend of this operating system. It creates nothing; Preflight tells whether it can work here.
 func Open(o Options) (sandbox.Backend, error) {
-	return linux.New(linux.Options{Program: o.Program, Files: o.Files, Cgroup: o.Cgroup})
+	return linux.New(linux.Options{Program: o.Program, Files: o.Files, Cgroup: o.Cgroup, Network: o.Network})
 }
 
 // Child is the first thing main asks. True means that this process was started inside a sandbox and has finished: main
