@@ -149,3 +149,108 @@ func tree(t *testing.T, dir string) map[string]string {
 	}
 	return all
 }
+
+// Git keeps working: in a repository that exists, whose config and hooks are read-only, and in a new one.
+//
+// proves A-POL-13
+func TestGitKeepsWorking(t *testing.T) {
+	const as = `export GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY_0=user.name GIT_CONFIG_VALUE_0=a GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=a@b GIT_CONFIG_KEY_2=init.defaultBranch GIT_CONFIG_VALUE_2=main; set -e; `
+	f, found := surveyed(t, func(f *fixture) {
+		git(t, f.W, "init", "-q", "old")
+		must(t, os.WriteFile(f.W+"/old/f", []byte("1\n"), 0o644))
+		git(t, f.W+"/old", "add", "f")
+		git(t, f.W+"/old", "commit", "-q", "-m", "1")
+	})
+	f.open()
+	for name, script := range map[string]string{
+		"in an old one": `cd old; echo 2 >>f; git add f; git commit -q -m 2; git checkout -q -b topic; echo 3 >>f; git commit -q -a -m 3; git checkout -q main; git merge -q topic; git tag t; git stash list; echo 4 >>f; git stash -q; git stash pop -q; git reset -q --hard; git gc -q; git fsck; git branch -q -d topic; git log --oneline | wc -l`,
+		"a new one":     `git init -q new; cd new; git config user.name b; git commit -q --allow-empty -m 1; git worktree add -q ../tree; cd ../tree; git commit -q --allow-empty -m 2; git log --oneline | wc -l`,
+		"a worktree":    `cd old; git worktree add -q ../oldtree; cd ../oldtree; echo 5 >>f; git commit -q -a -m 5; git status --short`,
+		"a clone":       `git clone -q --no-local old clone; cd clone; git commit -q --allow-empty -m x`,
+	} {
+		r := f.sh(as + script)
+		if r.fault != nil || r.exit.Code != 0 {
+			t.Errorf("%s: %+v %v\n%s%s", name, r.exit, r.fault, r.out, r.err)
+		}
+	}
+	// What would have to change the protected configuration says so.
+	for name, script := range map[string]string{
+		"config":   `cd old; git config core.hooksPath /tmp`,
+		"a remote": `cd old; git remote add o https://example.com/x`,
+		"a hook":   `cd old; echo x >.git/hooks/post-commit`,
+	} {
+		if r := f.sh(script); r.exit.Code == 0 || r.err == "" {
+			t.Errorf("%s: %+v\n%s%s", name, r.exit, r.out, r.err)
+		}
+	}
+	var moved []string
+	for _, q := range f.swept(found) {
+		moved = append(moved, strings.TrimPrefix(q.Path, f.W))
+	}
+	// A clone of a path keeps that path as its remote, from which a fetch would run something.
+	if len(moved) != 1 || moved[0] != "/clone/.git/config" {
+		t.Errorf("moved %v", moved)
+	}
+	for _, dir := range []string{"/old", "/new", "/tree", "/oldtree", "/clone"} {
+		git(t, f.W+dir, "status")
+	}
+}
+
+// A task closes what it left behind; its owner's directories are opened for the sweep, and closed again.
+//
+// proves A-POL-13
+func TestClosedDirectoriesAreSwept(t *testing.T) {
+	f, found := surveyed(t, func(*fixture) {})
+	f.open()
+	f.sh(`mkdir -p a/b/.git/hooks && echo x >a/b/.git/hooks/post-commit && chmod 0 a/b/.git a/b a`).ok(t)
+	left := f.swept(found)
+	if len(left) != 1 || left[0].Path != f.W+"/a/b/.git/hooks" {
+		t.Errorf("moved %v", left)
+	}
+	if b, err := os.ReadFile(f.dir + "/quarantine/task/1/post-commit"); err != nil || string(b) != "x\n" {
+		t.Errorf("in quarantine: %q, %v", b, err)
+	}
+	if st, err := os.Stat(f.W + "/a"); err != nil || st.Mode().Perm() != 0 {
+		t.Errorf("the mode: %v, %v", st, err)
+	}
+	must(t, exec.Command("/usr/bin/chmod", "-R", "u+rwX", f.W).Run())
+}
+
+// Directories whose files are linked from a package store run and cannot be changed; what lies beside them can.
+//
+// proves A-POL-10, A-SBX-01
+func TestLinkedPackagesAreReadOnly(t *testing.T) {
+	f, found := surveyed(t, func(f *fixture) {
+		for _, p := range []string{"/store", "/w/node_modules/p/lib"} {
+			must(t, os.MkdirAll(f.dir+p, 0o755))
+		}
+		must(t, os.WriteFile(f.dir+"/store/run", []byte("#!/bin/sh\necho ran\n"), 0o755))
+		must(t, os.WriteFile(f.dir+"/store/data", []byte("data"), 0o644))
+		must(t, os.Link(f.dir+"/store/run", f.W+"/node_modules/p/run"))
+		must(t, os.Link(f.dir+"/store/data", f.W+"/node_modules/p/lib/data"))
+		must(t, os.WriteFile(f.W+"/node_modules/.lock", nil, 0o644))
+	})
+	if got := guard.ReadOnlyDirectories(found.Guards); len(got) != 1 || got[0] != f.W+"/node_modules/p" {
+		t.Fatalf("read-only: %v", got)
+	}
+	f.open()
+	if out := f.sh(`node_modules/p/run && cat node_modules/p/lib/data && echo new >node_modules/new && mkdir node_modules/q`).ok(t); out != "ran\ndata" {
+		t.Errorf("got %q", out)
+	}
+	attack := `cd node_modules; echo x >p/run; echo x >>p/lib/data; rm -rf p; touch p/new; mv p q2; chmod 777 p/run; mv p/run r; ln p/run r2 && echo x >r2; cd ..; mv node_modules nm2 && echo x >nm2/p/lib/data`
+	f.sh(attack)
+	for p, want := range map[string]string{"/store/run": "#!/bin/sh\necho ran\n", "/store/data": "data"} {
+		b, err := os.ReadFile(f.dir + p)
+		st, serr := os.Stat(f.dir + p)
+		must(t, serr)
+		if err != nil || string(b) != want || st.Mode().Perm()&0o022 != 0 {
+			t.Errorf("%s: %q, %v, %v", p, b, st.Mode(), err)
+		}
+	}
+	// The control: unconfined the same script changes the store.
+	f.close()
+	unconfined(t, f.W, "/bin/sh", "-c", "mv nm2 node_modules; "+attack)
+	if b, _ := os.ReadFile(f.dir + "/store/data"); string(b) == "data" {
+		t.Error("blocked: the control changed nothing")
+	}
+}
