@@ -144,7 +144,7 @@ function ChoiceButton({ choice, card, acting, blocked }: { choice: Choice; card:
 }
 
 function Consequence({ m, choice, what }: { m: Messages; choice: Choice; what: string }) {
-  if (choice.rule) return <>{m.ruleBegins} {choice.rule.map((t, i) => <Inline key={i} text={t} />)} {m.ruleEnds}</>;
+  if (choice.rule) return <>{m.ruleBegins} {choice.rule.map((t, i) => <span key={i}><Inline text={t} />{" "}</span>)}{m.ruleEnds}</>;
   if (choice.ruleHost) return <>{choice.ruleAction === "deny" ? m.ruleHostDeny : choice.ruleAction === "allow" ? m.ruleHostAllow : m.ruleHostOther} <HostName host={choice.ruleHost} /></>;
   return <>{what}</>;
 }

@@ -22,8 +22,10 @@ function Marked({ line }: { line: string }) {
   return <>{line.split(/(\\\\)/).flatMap((part, i) => (i % 2 === 1 ? [part] : part.split(escapes).map((p, j) => (j % 2 === 1 ? <span key={`${i}.${j}`} class="esc">{p}</span> : p))))}</>;
 }
 
-const Lines = memo(function Lines({ text }: { text: Text }) {
-  return <>{text.lines.map((l, i) => <span key={i} class={"ln" + (i < text.lines.length - 1 ? " nl" : "")}><Marked line={l} />{"\n"}</span>)}</>;
+/** change: the lines are those of a change and get its ground; what they say stays as it is. */
+const Lines = memo(function Lines({ text, change }: { text: Text; change: string | undefined }) {
+  const ground = (l: string) => (change === "add" ? " add" : change === "delete" ? " gone" : change === undefined ? "" : l.startsWith("+") ? " add" : l.startsWith("-") ? " gone" : l.startsWith("@@") ? " hunk" : "");
+  return <>{text.lines.map((l, i) => <span key={i} class={"ln" + (i < text.lines.length - 1 ? " nl" : "") + ground(l)}><Marked line={l} /></span>)}</>;
 });
 
 /** The end of a long text: it counts as seen when it was on the screen, inside every box that scrolls. */
@@ -40,17 +42,17 @@ function End({ id }: { id: string }) {
     watch.observe(el);
     return () => watch.disconnect();
   }, [reading, id]);
-  return <span ref={ref} class="end">{texts.value.endOfText}</span>;
+  return <span ref={ref} class="text-end">{texts.value.endOfText}</span>;
 }
 
 const long = 8 << 10;
 
-export function Literal({ text, label }: { text: Text; label: string }) {
+export function Literal({ text, label, change }: { text: Text; label: string; change?: string }) {
   const [ref, over] = useOverflow<HTMLPreElement>();
   const id = useId();
   return (
     <>
-      <pre ref={ref} class="out literal" role="group" aria-label={label} {...(over ? { tabIndex: 0 } : {})}><code><Lines text={text} /></code>{text.bytes > long ? <End id={id} /> : null}</pre>
+      <pre ref={ref} class="out literal" role="group" aria-label={label} {...(over ? { tabIndex: 0 } : {})}><code><Lines text={text} change={change} /></code>{text.bytes > long ? <End id={id} /> : null}</pre>
     </>
   );
 }

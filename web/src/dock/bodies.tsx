@@ -32,7 +32,7 @@ export function FileBody({ view, where }: { view: FileView; where: ComponentChil
       {(view.changes ?? []).map((c, i) => (
         <section key={i} class="change">
           <p class="change-h"><b>{c.kind === "add" ? m.changeAdd : c.kind === "delete" ? m.changeDelete : c.kind === "update" ? m.changeUpdate : m.changeOther}</b> <Inline text={c.path} />{c.moved ? <> <b>{m.changeMoved}</b> <Inline text={c.moved} /></> : null}</p>
-          <Literal text={c.diff} label={m.changeText} />
+          <Literal text={c.diff} label={m.changeText} change={c.kind} />
         </section>
       ))}
       <dl class="facts">

@@ -24,10 +24,10 @@ export function askTitle(m: Messages, c: Card): string {
 
 /** What a choice does, and the server's own name for it. */
 export function choiceName(m: Messages, card: Card, kind: string): { name: string; what: string; raw: string } {
-  const file = card.kind === "file_change", tool = card.kind === "mcp_tool", stdin = card.command?.stdin ?? false;
+  const file = card.kind === "file_change", tool = card.kind === "mcp_tool", net = card.command?.network !== undefined, stdin = card.command?.stdin ?? false;
   switch (kind) {
     case "accept":
-      return { name: tool ? m.allowOnce : file ? m.applyChanges : stdin ? m.sendInput : m.runOnce, what: tool ? m.allowOnceWhat : file ? m.applyChangesWhat : stdin ? m.sendInputWhat : m.runOnceWhat, raw: kind };
+      return { name: tool || net ? m.allowOnce : file ? m.applyChanges : stdin ? m.sendInput : m.runOnce, what: tool ? m.allowOnceWhat : file ? m.applyChangesWhat : stdin ? m.sendInputWhat : m.runOnceWhat, raw: kind };
     case "acceptForSession":
       return { name: file ? m.applySession : m.runSession, what: file ? m.applySessionWhat : m.runSessionWhat, raw: kind };
     case "acceptSession":

@@ -17,7 +17,10 @@ import { RowView } from "./RowView";
 
 /** Where the reader is in each thread. */
 interface Spot {
+  /** At the end: what comes is followed. */
   stuck: boolean;
+  /** How far below the reader's view the scrolled content goes on then; in a low window other parts follow the transcript. */
+  below?: number | undefined;
   anchor?: { id: string; offset: number } | undefined;
 }
 const spots = new Map<string, Spot>();
@@ -60,23 +63,19 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
 
   const view = (): { top: number; height: number } => {
     const o = outer.current, f = feed.current;
-    if (!o || !f) {
-      const all = sum(sizes, 0, sizes.length), height = globalThis.innerHeight;
-      if (spot.stuck || !spot.anchor) return { top: all - height, height };
-      const at = place.current.get(spot.anchor.id) ?? list.length - 1;
-      return { top: sum(sizes, 0, at) - spot.anchor.offset, height };
-    }
-    const b = box(o), rect = f.getBoundingClientRect();
-    const edge = b === o ? o.getBoundingClientRect().top : 0;
-    return { top: edge - rect.top, height: b.clientHeight };
+    const b = o ? box(o) : undefined;
+    const height = b?.clientHeight ?? globalThis.innerHeight;
+    // By the row that is read, not by the scroll bar: rows before it may have come or gone since.
+    const at = spot.anchor ? place.current.get(spot.anchor.id) : undefined;
+    if (!spot.stuck && spot.anchor && at !== undefined) return { top: sum(sizes, 0, at) - spot.anchor.offset, height };
+    if (spot.stuck || !o || !f || !b) return { top: sum(sizes, 0, sizes.length) - height, height };
+    return { top: edgeOf(b, o) - f.getBoundingClientRect().top, height };
   };
   const drawn = useRef<{ runs: string }>({ runs: "" });
   const make = () => {
     const v = view();
     const keep = [focused.current, tabStop, goal.current?.id].map((k) => (k === undefined ? -1 : place.current.get(k) ?? -1)).filter((k) => k >= 0);
-    // While the end is watched, the plan stands at the end whatever a row's height is about to become.
-    const top = spot.stuck ? sum(sizes, 0, sizes.length) - v.height : v.top;
-    return plan({ heights: sizes, top, height: v.height, margin: v.height, keep });
+    return plan({ heights: sizes, top: v.top, height: v.height, margin: v.height, keep });
   };
   const p = make();
   drawn.current.runs = JSON.stringify(p.runs.map((r) => [r.start, r.end]));
@@ -99,7 +98,8 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
       }
     }
     if (spot.stuck) {
-      const want = b.scrollHeight - b.clientHeight;
+      spot.below ??= b.scrollHeight - endOf(b, o);
+      const want = b.scrollHeight - b.clientHeight - spot.below;
       if (Math.abs(b.scrollTop - want) > 1) b.scrollTop = want;
       return;
     }
@@ -156,16 +156,21 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
     if (JSON.stringify(next.runs.map((r) => [r.start, r.end])) !== drawn.current.runs) redraw(0);
   }, []);
 
+  const filling = useRef(false);
   const fill = useCallback(() => {
     const t = link().state.peek()?.open.get(id);
-    if (t && t.first > 0) void link().before(id, 100).catch(() => undefined); // the link is lost; what is shown stays
+    if (!t || t.first === 0 || filling.current) return;
+    filling.current = true;
+    // When the link is lost, what is shown stays.
+    void link().before(id, 100).catch(() => undefined).finally(() => { filling.current = false; });
   }, [id]);
 
   const scrolled = useCallback(() => {
     const o = outer.current;
     if (!o) return;
     const b = box(o);
-    spot.stuck = b.scrollHeight - b.clientHeight - b.scrollTop < 24;
+    spot.stuck = endOf(b, o) - b.clientHeight - b.scrollTop < 24;
+    spot.below = b === o ? 0 : b.scrollHeight - b.clientHeight - b.scrollTop;
     setAway(!spot.stuck);
     note();
     again();
@@ -255,10 +260,15 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
           )))}
         </div>
         {list.length === 0 && !thread.head.older ? <p class="muted empty">{m.emptyThread}</p> : null}
-        {away ? <div class="toend"><Button onClick={() => { spot.stuck = true; setAway(false); redraw(0); requestAnimationFrame(settle); }}>{m.toEnd}</Button></div> : null}
+        {away ? <div class="toend"><Button onClick={() => { spot.stuck = true; spot.below = undefined; setAway(false); redraw(0); requestAnimationFrame(settle); }}>{m.toEnd}</Button></div> : null}
       </div>
     </div>
   );
+}
+
+/** Where the transcript ends in what is scrolled. */
+function endOf(b: HTMLElement, o: HTMLElement): number {
+  return b === o ? b.scrollHeight : o.getBoundingClientRect().bottom + b.scrollTop;
 }
 
 function edgeOf(b: HTMLElement, o: HTMLElement): number {

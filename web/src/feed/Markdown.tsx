@@ -11,10 +11,10 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
   const ref = useRef<HTMLDivElement>(null);
   const [html, setHtml] = useState<{ of: string; html: string } | undefined>(undefined);
   const reach = useContext(Reach);
-  const m = texts.value;
   useLayoutEffect(() => {
     let gone = false;
-    void renderer().markdown(text).then((h) => {
+    // What reorders or hides text is shown as an escape before anything else happens to the text.
+    void renderer().markdown(prose(text)).then((h) => {
       if (!gone && h !== undefined) setHtml({ of: text, html: h });
     });
     return () => { gone = true; };
@@ -23,18 +23,23 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
     const el = ref.current;
     if (!el || !html || html.of !== text) return;
     const nodes = sanitize(html.html);
-    dress(nodes, reach);
+    dress(nodes);
     el.replaceChildren(nodes);
   }, [html, text, language.value]);
   useLayoutEffect(() => {
-    ref.current?.querySelectorAll<HTMLElement>("[role=link], pre[tabindex], button").forEach((e) => { e.tabIndex = reach ? 0 : -1; });
-  }, [reach, html]);
+    const el = ref.current;
+    if (!el) return;
+    stops(el, reach);
+    const watch = new ResizeObserver(() => stops(el, reach));
+    watch.observe(el);
+    return () => watch.disconnect();
+  }, [reach, html, text, language.value]);
   if (!html || html.of !== text) return <div class="md plain">{prose(text)}</div>;
-  return <div class="md" ref={ref} onClick={follow} onKeyDown={(e) => { if (e.key === "Enter") follow(e); }} aria-description={undefined} lang={undefined} data-copy={m.copy} />;
+  return <div class="md" ref={ref} onClick={follow} onKeyDown={(e) => { if (e.key === "Enter") follow(e); }} />;
 });
 
 /** Gives links a role, pictures a word, code boxes a name and a way to be copied. Nothing in here is an address that works by itself. */
-function dress(root: DocumentFragment, reach: boolean): void {
+function dress(root: DocumentFragment): void {
   const m = texts.peek();
   for (const a of root.querySelectorAll<HTMLElement>("a")) {
     if (a.dataset["href"] === undefined) {
@@ -42,7 +47,6 @@ function dress(root: DocumentFragment, reach: boolean): void {
       continue;
     }
     a.setAttribute("role", "link");
-    a.tabIndex = reach ? 0 : -1;
     a.classList.add("inert");
   }
   for (const s of root.querySelectorAll<HTMLElement>("[data-img]")) {
@@ -54,14 +58,12 @@ function dress(root: DocumentFragment, reach: boolean): void {
     pre.classList.add("out");
     pre.setAttribute("role", "group");
     pre.setAttribute("aria-label", m.code);
-    pre.tabIndex = reach ? 0 : -1;
     const box = document.createElement("div");
     box.className = "codebox";
     const b = document.createElement("button");
     b.type = "button";
     b.className = "btn quiet";
     b.textContent = m.copyCode;
-    b.tabIndex = reach ? 0 : -1;
     b.dataset["copy"] = "";
     pre.replaceWith(box);
     box.append(pre, b);
@@ -69,9 +71,21 @@ function dress(root: DocumentFragment, reach: boolean): void {
   for (const t of root.querySelectorAll<HTMLElement>("table")) {
     const box = document.createElement("div");
     box.className = "tablebox";
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", m.table);
     t.replaceWith(box);
     box.append(t);
   }
+}
+
+/** Tab stops: links and buttons, and boxes of code as long as they scroll; none outside the current item. */
+function stops(root: HTMLElement, reach: boolean): void {
+  const tab = reach ? 0 : -1;
+  root.querySelectorAll<HTMLElement>("[role=link], button").forEach((e) => { e.tabIndex = tab; });
+  root.querySelectorAll<HTMLElement>("pre, .tablebox").forEach((e) => {
+    if (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1) e.tabIndex = tab;
+    else e.removeAttribute("tabindex");
+  });
 }
 
 function follow(e: Event): void {

@@ -59,12 +59,12 @@ export async function copy(text: string): Promise<void> {
 }
 
 /** Copies what text gives, and says so on the button for a moment. */
-export function CopyButton({ text, label, kind = "quiet" }: { text: () => string | Promise<string>; label: string; kind?: "quiet" | undefined }) {
+export function CopyButton({ text, label, plain }: { text: () => string | Promise<string>; label: string; plain?: boolean }) {
   const [done, setDone] = useState(false);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
   return (
-    <Button kind={kind} icon={done ? "check" : "copy"} onClick={async () => {
+    <Button kind={plain ? undefined : "quiet"} icon={done ? "check" : "copy"} onClick={async () => {
       await copy(await text());
       setDone(true);
       clearTimeout(timer.current);

@@ -25,7 +25,7 @@ export function Bar() {
       </button>
       <span class="bar-actions">
         {n > 0 ? <a class="pending" href="#needs" onClick={(e) => { e.preventDefault(); document.getElementById("h-needs")?.focus(); }}><Icon name="half" tone="attn" /><span class="vh">{m.needsYou} </span><span class="count">{num(n)}</span></a> : null}
-        {live.value && c && !working ? <Reconnect class="wide-only" /> : null}
+        {live.value && c && !working && c.problem?.code !== "codex.not_found" ? <Reconnect class="wide-only" /> : null}
         <IconButton icon="find" label={m.search} aria-keyshortcuts="Control+K" aria-haspopup="dialog" onClick={() => { dialog.value = "search"; }} />
         <IconButton icon="dials" label={m.settings} aria-haspopup="dialog" onClick={() => { dialog.value = "settings"; }} />
         <IconButton icon="help" label={m.help} aria-haspopup="dialog" onClick={() => { dialog.value = "help"; }} />

@@ -12,7 +12,7 @@ export function Details({ closable }: { closable?: boolean }) {
   const m = texts.value;
   const t = opened.value;
   const s = t?.head.settings, u = t?.head.usage;
-  const settled = cards.value.filter((c) => c.thread === current.value && c.state !== "pending" && c.state !== "answering").slice(-20).reverse();
+  const settled = cards.value.filter((c) => c.thread === current.value && c.state !== "pending" && c.state !== "answering" && c.state !== "refused").slice(-20).reverse();
   const list = notices.value.filter((n) => !n.thread || n.thread === current.value).slice(-20).reverse();
   const files = t ? changed(t.items) : [];
   const lost = [syncFailed.value.get(""), syncFailed.value.get(current.value)].filter((x) => x !== undefined);

@@ -26,7 +26,7 @@ export function Before() {
 }
 
 function Command({ text }: { text: string }) {
-  return <div class="copyline"><code>{text}</code><CopyButton kind={undefined} label={texts.value.copy} text={() => text} /></div>;
+  return <div class="copyline"><code>{text}</code><CopyButton plain label={texts.value.copy} text={() => text} /></div>;
 }
 
 export function NoCodex() {

@@ -101,7 +101,7 @@ function ConnectionDialog() {
       <div class="row end">
         <Button autofocus onClick={close}>{m.close}</Button>
         {stop ? <Button onClick={() => void ask("disconnect", {})}>{c.transport === "local" ? m.stopServer : m.disconnect}</Button> : null}
-        {c ? <Reconnect kind={undefined} /> : null}
+        {c ? <Reconnect kind="primary" /> : null}
       </div>
     </Dialog>
   );
@@ -210,7 +210,7 @@ function PlainDialog() {
   return (
     <Dialog title={t?.head.thread.shownTitle || m.untitled} class="plainview" onClose={close}>
       <p class="muted">{m.plainWhat} {t?.head.older ? m.plainOlder : ""} {first > 0 ? m.readingEarlier : ""}</p>
-      <div class="row"><Button autofocus onClick={close}>{m.close}</Button><CopyButton kind={undefined} label={m.copyAll} text={() => text} /></div>
+      <div class="row"><Button autofocus onClick={close}>{m.close}</Button><CopyButton plain label={m.copyAll} text={() => text} /></div>
       <pre class="wrap" tabIndex={0} role="group" aria-label={m.plainPage}>{text}</pre>
     </Dialog>
   );
@@ -235,14 +235,14 @@ function Leaving({ href }: { href: string }) {
       {web ? (
         <dl class="facts">
           <dt>{m.host}</dt><dd><b><code>{web.host}</code></b>{web.hostname.split(".").some((l) => l.startsWith("xn--")) ? <p class="attn-t"><Icon name="warn" tone="attn" /> {m.hostLooks}</p> : null}</dd>
-          <dt>{m.goesTo}</dt><dd><code>{visible(web.href)}</code></dd>
+          {visible(web.href) === literal ? null : <><dt>{m.goesTo}</dt><dd><code>{visible(web.href)}</code></dd></>}
           {web.username || web.password ? <><dt>{m.signIn}</dt><dd class="attn-t"><Icon name="warn" tone="attn" /> {m.urlHasUser}</dd></> : null}
           {web.protocol === "http:" ? <><dt>{m.connectionWord}</dt><dd>{m.notEncrypted}</dd></> : null}
         </dl>
       ) : <p><Rich>{m.onlyCopy}</Rich></p>}
       <div class="row end">
         <Button autofocus onClick={cancel}>{m.stayHere}</Button>
-        <CopyButton kind={undefined} label={m.copyAddress} text={() => href} />
+        <CopyButton plain label={m.copyAddress} text={() => href} />
         {web ? <Button icon="out" onClick={() => { window.open(web.href, "_blank", "noopener,noreferrer"); cancel(); }}>{m.openInTab}</Button> : null}
       </div>
     </Dialog>

@@ -51,9 +51,19 @@ export function change<K extends keyof Settings>(k: K, v: Settings[K]): void {
   }
 }
 
+/** What a scroll bar takes, for boxes that keep its place free. */
+function measureScrollbar(): void {
+  const box = document.createElement("div");
+  box.className = "measure";
+  document.body.append(box);
+  document.documentElement.style.setProperty("--scrollbar", `${box.offsetHeight - box.clientHeight}px`);
+  box.remove();
+}
+
 /** Other tabs of this worker follow. */
 export function startSettings(): void {
   settings.value = parse(stored());
+  measureScrollbar();
   addEventListener("storage", (e) => {
     if (e.key === place) settings.value = parse(e.newValue);
   });

@@ -208,6 +208,7 @@ export const en = {
   copyCode: "Copy code",
   copyAll: "Copy all",
   code: "Code",
+  table: "Table",
   waitingForYou: "waiting for you",
   goToRequest: "Go to request",
   turnFailed: "The turn failed",

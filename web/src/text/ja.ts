@@ -203,6 +203,7 @@ export const ja: Messages = {
   copyCode: "コードをコピー",
   copyAll: "すべてコピー",
   code: "コード",
+  table: "表",
   waitingForYou: "あなた待ち",
   goToRequest: "要求へ",
   turnFailed: "ターンが失敗しました",
