@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,6 +92,9 @@ func checkString(name string, f codex.Field, s string) error {
 	return nil
 }
 
+// dateTime is the form of RFC 3339; time.Parse also takes hours of one digit, a comma and zones a day off.
+var dateTime = regexp.MustCompile(`^[0-9-]{10}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
+
 func formatted(format, s string) bool {
 	switch format {
 	case "email":
@@ -105,7 +109,7 @@ func formatted(format, s string) bool {
 		return err == nil
 	case "date-time":
 		_, err := time.Parse(time.RFC3339, s)
-		return err == nil
+		return err == nil && dateTime.MatchString(s)
 	}
 	return false
 }

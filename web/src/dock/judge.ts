@@ -74,9 +74,9 @@ function formatted(format: string, s: string): boolean {
     case "date":
       return day(s);
     case "date-time": {
-      const m = /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)?(?:Z|[+-](\d{2}):(\d{2}))$/.exec(s);
+      const m = /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:Z|[+-](\d{2}):(\d{2}))$/.exec(s);
       if (!m || !day(m[1] ?? "")) return false;
-      return Number(m[2]) < 24 && Number(m[3]) < 60 && Number(m[4]) < 60 && Number(m[5] ?? 0) <= 24 && Number(m[6] ?? 0) < 60;
+      return Number(m[2]) < 24 && Number(m[3]) < 60 && Number(m[4]) < 60 && Number(m[5] ?? 0) < 24 && Number(m[6] ?? 0) < 60;
     }
   }
   return false;
