@@ -245,3 +245,87 @@ func TestAKillWhileTaskRecordsAreRecovered(t *testing.T) {
 		t.Errorf("recovery has only %d effects on the record:\n%s", deaths, trace)
 	}
 }
+
+// A task is shown as cancelled when its processes are dead, not before, and the next one begins then.
+//
+// proves A-MCP-07, A-MCP-11, A-RUN-03, A-RUN-04
+func TestACancelledTaskIsDeadWhenItSaysSo(t *testing.T) {
+	s := newSite(t, script([]edit{{tool: "process_run", arguments: busy}}))
+	s.records = true
+	c, err := s.start(s.product, 0)
+	if err != nil {
+		t.Fatalf("start: %v\n%s", err, s.log())
+	}
+	begin := func(request string) (m mcpTask) {
+		result, err := c.call("tools/call", fmt.Sprintf(`{"name":"agent_run","arguments":{"request":%q},%s}`, request, opted))
+		if err == nil {
+			err = json.Unmarshal(result, &m)
+		}
+		if err != nil || m.Status != "working" {
+			t.Fatalf("%+v %v", m, err)
+		}
+		return m
+	}
+	first := begin("do it")
+	await(t, "the program to run", func() bool { st, err := os.Stat(s.workspace + "/alive"); return err == nil && st.Size() > 0 })
+	second := begin("do it as well")
+	for _, id := range []string{first.ID, second.ID} {
+		if m, err := c.get(id); err != nil || m.Status != "working" {
+			t.Errorf("%+v %v", m, err)
+		}
+	}
+	if alive(t, first.ID) == 0 {
+		t.Fatal("the control: no process of a running task is found")
+	}
+	ack, err := c.call("tasks/cancel", fmt.Sprintf(`{"taskId":%q,%s}`, first.ID, opted))
+	if err != nil || strings.Contains(string(ack), first.ID) {
+		t.Fatalf("cancel: %s %v", ack, err)
+	}
+	await(t, "the task to be cancelled", func() bool {
+		m, err := c.get(first.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Status == "cancelled"
+	})
+	if n := alive(t, first.ID); n > 0 {
+		t.Errorf("%d processes of the cancelled task are alive", n)
+	}
+	if err := c.close(); err != nil {
+		t.Errorf("the server ended with %v\n%s", err, s.log())
+	}
+	if err := s.leftovers(); err != nil {
+		t.Error(err)
+	}
+	// Both have one end each, which the next server tells: the end of the connection cancelled the second.
+	next, err := s.start(s.product, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{first.ID, second.ID} {
+		if m, err := next.get(id); err != nil || m.Status != "cancelled" {
+			t.Errorf("%+v %v", m, err)
+		}
+	}
+	if err := next.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// alive counts the processes in a task's control group or with its private directory mounted.
+func alive(t *testing.T, task string) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range entries {
+		groups, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cgroup"))
+		mounts, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "mountinfo"))
+		if strings.Contains(string(groups), task) || strings.Contains(string(mounts), task) {
+			n++
+		}
+	}
+	return n
+}
