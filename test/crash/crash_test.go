@@ -163,7 +163,7 @@ func TestAKillDuringRecoveryIsRecoveredAsWell(t *testing.T) {
 		}
 		deaths++
 	}
-	if deaths < 20 {
+	if deaths < 12 {
 		t.Errorf("recovery died only %d times", deaths)
 	}
 	s.restart()

@@ -198,9 +198,11 @@ func (d *Dispatcher) startable(executable string, e *fault.Error) string {
 		aliases = append(aliases, entry.Alias)
 	}
 	if len(aliases) == 0 {
-		return say + " is not approved, and no program has an alias"
+		say += " is not approved, and no program has an alias"
+	} else {
+		say += " is not approved; approved aliases are " + strings.Join(aliases, ", ")
 	}
-	return say + " is not approved; approved aliases are " + strings.Join(aliases, ", ")
+	return say + "; " + valid(policy.TeachProgram(d.deps.Policy, executable, e.Variant).String())
 }
 
 // scriptProblems tell the model what is wrong with a script's first line, by the variant of executable.script_invalid.

@@ -31,7 +31,9 @@ func (d *Dispatcher) resolve(s Scope, asked string, want rootio.Want, rights san
 		Dir: t.Info().Kind == rootio.Dir || want == rootio.MayCreateParents, FoldsCase: t.FoldsCase(), Guards: s.Guards})
 	if !decision.Allow {
 		t.Close()
-		return nil, d.denied(path, decision.Reason, rights, decision.Fault(valid(path)))
+		o := d.denied(path, decision.Reason, rights, decision.Fault(valid(path)))
+		o.say = d.refusal(path, decision.Reason, rights, policy.Teach(d.deps.Policy, decision.Reason, t.Path(), rights, s.Guards))
+		return nil, o
 	}
 	return t, nil
 }
@@ -70,9 +72,14 @@ func (d *Dispatcher) workspace() (string, error) {
 func (d *Dispatcher) denied(path, reason string, rights sandbox.Rights, e *fault.Error) *outcome {
 	return &outcome{
 		err: e, target: path, permission: rights,
-		say:    "denied by policy (" + reason + "): " + rights.String() + " is not allowed on " + valid(path) + d.allowed(rights),
+		say:    d.refusal(path, reason, rights, policy.Teach(d.deps.Policy, reason, path, rights, nil)),
 		events: []audit.Event{{Event: audit.PolicyDeny, Kind: audit.KindFilesystem, Target: path, Reason: reason}},
 	}
+}
+
+// refusal is what the model is told of a denial.
+func (d *Dispatcher) refusal(path, reason string, rights sandbox.Rights, l policy.Lesson) string {
+	return "denied by policy (" + reason + "): " + rights.String() + " is not allowed on " + valid(path) + "; " + valid(l.String()) + d.allowed(rights)
 }
 
 // allowed names the roots that would have allowed rights: all of them are known to the model anyway.
@@ -119,7 +126,7 @@ func reasonOf(e *fault.Error) string {
 func (d *Dispatcher) osRefused(path string, rights sandbox.Rights) *outcome {
 	return &outcome{
 		err: fault.New(fault.PolicyDenied, fault.Variant("permission"), fault.Target(valid(path))), target: path, permission: rights,
-		say:    "the operating system does not grant " + rights.String() + " on " + valid(path),
+		say:    "the operating system does not grant " + rights.String() + " on " + valid(path) + "; " + policy.Teach(d.deps.Policy, "os_permission", path, rights, nil).String(),
 		events: []audit.Event{{Event: audit.PolicyDeny, Kind: audit.KindFilesystem, Target: path, Reason: "os_permission"}},
 	}
 }

@@ -66,6 +66,9 @@ func (d *Dispatcher) run(ctx context.Context, s Scope, call agent.ToolCall, a ru
 	case err == nil:
 		ended.ExitCode, ended.Signal = audit.Int(exit.Code), exit.Signal
 		o = d.ended(a, exit, &stdout, &stderr)
+		if o.err != nil {
+			o.body += d.hints(s, cwd, &stdout, &stderr)
+		}
 	case e != nil && e.Category() == fault.ResourceLimit:
 		ended.Limit, ended.ErrorCode = string(e.Code), string(e.Code)
 		o = outcome{err: e.With(fault.Arg("seconds", int64(d.timeout(a).Seconds()))), target: a.executable, body: streams(&stdout, &stderr)}
