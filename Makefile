@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help model-given setup build demo demo-negative test check race sandbox selftest contract contract-update conformance clients bench bench-relay e2e-core relay page page-check mutants fuzz fuzz-frames clean
+.PHONY: help model-given setup build demo demo-negative test check race sandbox work selftest contract contract-update conformance clients bench bench-relay e2e-core relay page page-check mutants fuzz fuzz-frames clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -39,6 +39,9 @@ race: ## logic, with the race detector
 
 sandbox: ## what makes real sandboxes, through the product binary
 	CGO_ENABLED=0 go test -count=1 $(SANDBOX_PKGS)
+
+work: setup ## real development work inside the sandbox: Go, Python, npm, node, git, C; a build that is cancelled
+	@scripts/work $(if $(CGROUP),-cgroup '$(CGROUP)') $(if $(ONLY),-only '$(ONLY)')
 
 selftest: ## the security matrix of this machine
 	CGO_ENABLED=0 go run ./cmd/sandbox-selftest $(if $(CGROUP),-cgroup '$(CGROUP)')
