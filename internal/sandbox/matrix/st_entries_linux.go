@@ -14,10 +14,11 @@ import (
 )
 
 var entryCases = []Case{
-	{"ST-04", "development Workspace Artifact as entry", "starts without approval (ELF file)", in(development, func(w *world) {
+	{"ST-04", "development Workspace Artifact as entry", "starts without approval (ELF file, script)", in(development, func(w *world) {
 		w.both(func(l *layout) error { return copyFile(l.Payload, l.W+"/artifact") })
 		o, class := w.judgedStart(w.real.W+"/artifact", "create", w.real.W+"/marker", "x")
 		w.Check("the artifact", class == policy.WorkspaceArtifact && reads(w.real.W+"/marker") == "x", "class %q, %v", class, o)
+		w.scriptArtifacts()
 	})},
 	{"ST-07", "approved executable, equal hash", "starts", in(readonly, func(w *world) {
 		e := policy.Alias(&w.policy, "payload")

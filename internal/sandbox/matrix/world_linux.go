@@ -175,7 +175,16 @@ func (o *output) decode() { json.Unmarshal([]byte(strings.TrimSpace(o.text)), o)
 // command is a program with the identity it has now.
 func (w *world) command(dir, path string, args ...string) (sandbox.Command, error) {
 	e, err := resolve.Executable(path)
-	return sandbox.Command{Path: e.Path, ID: e.ID, SHA256: e.SHA256, Argv0: path, Args: args, Dir: dir}, err
+	c := sandbox.Command{Path: e.Path, ID: e.ID, SHA256: e.SHA256, Argv0: path, Args: args, Dir: dir}
+	if n := len(e.Interpreters); err == nil && n > 0 { // a script starts as its interpreter
+		var chain []sandbox.Interpreter
+		for _, in := range e.Interpreters {
+			chain = append(chain, in.Interpreter)
+		}
+		native, before := sandbox.Launch(e.Path, chain)
+		c.Path, c.ID, c.SHA256, c.Argv0, c.Args = native.Path, e.Interpreters[n-1].ID, native.SHA256, native.Name, append(before, args...)
+	}
+	return c, err
 }
 
 // start runs a command inside to its end.
