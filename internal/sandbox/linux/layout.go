@@ -76,8 +76,9 @@ func newView(p *sandbox.EffectivePolicy, id identity) (*view, error) {
 		return nil, err
 	}
 	v.etc(id, p.Task.Network.Names)
-	v.roots(p.Roots)
 	v.links(p.Roots)
+	v.baseline(p.Baseline)
+	v.roots(p.Roots)
 	if err := v.declared(p); err != nil {
 		return nil, err
 	}

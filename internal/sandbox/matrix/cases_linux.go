@@ -3,5 +3,5 @@ package matrix
 import "slices"
 
 // cases are the rows of Linux, one list per subject.
-var cases = slices.Concat(profileCases, linkCases, entryCases, scriptCases, treeCases, reachCases, protectedCases,
+var cases = slices.Concat(profileCases, linkCases, entryCases, scriptCases, treeCases, reachCases, baselineCases, protectedCases,
 	attackFileCases, attackRootCases, attackProcessCases, attackInitCases, attackNetworkCases)

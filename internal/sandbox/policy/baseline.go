@@ -24,8 +24,10 @@ func Baseline(profile, access string) []sandbox.BaselineGrant {
 		grant("system links", "/bin /sbin /lib /lib64", "links into /usr as on the host"),
 	}
 	temp := "private directory of the task, removed at its end, not executable"
+	home := "private directory of the task, removed at its end"
 	if profile == ProfileDevelopment {
 		temp = "private directory of the task, removed at its end, executable"
+		home = "private directory of the workspace, kept for its next task"
 	}
 	if access != sandbox.NetworkNone {
 		grants = append(grants,
@@ -34,7 +36,7 @@ func Baseline(profile, access string) []sandbox.BaselineGrant {
 	}
 	return append(grants,
 		grant("temporary directory", "/tmp", temp),
-		grant("home directory", "HOME", "private directory of the task, removed at its end"))
+		grant("home directory", "HOME", home))
 }
 
 func grant(name, identifier, condition string) sandbox.BaselineGrant {
