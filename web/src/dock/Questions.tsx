@@ -68,7 +68,7 @@ function Question({ q, given, set }: { q: QuestionView; given: Given; set: (g: G
       ))}
       {q.other ? <label class="opt"><input type="radio" name={name} checked={given.option === "other"} onChange={() => set({ ...given, option: "other" })} /><span><b>{m.somethingElse}</b></span></label> : null}
       {given.option === "other" ? <input id={more} class="field sub" aria-label={m.somethingElse} value={given.text} onInput={(e) => set({ option: "other", text: e.currentTarget.value })} /> : null}
-      {given.option !== undefined ? <span><Button kind="quiet" onClick={() => set({ text: given.text })}>{m.clearChoice}</Button></span> : null}
+      <span class={given.option === undefined ? "kept-free" : ""}><Button kind="quiet" onClick={() => set({ text: given.text })}>{m.clearChoice}</Button></span>
     </fieldset>
   );
 }

@@ -37,7 +37,9 @@ export function useArmed(ref: RefObject<HTMLElement | null>, active: boolean): {
   const look = () => {
     const el = ref.current;
     const r = el && document.visibilityState === "visible" && document.hasFocus() ? el.getBoundingClientRect() : undefined;
-    return steady.look(r && r.width > 0 ? r : undefined, performance.now());
+    // What the person scrolls has not moved by itself.
+    const scrolled = (el?.closest(".dock")?.scrollTop ?? 0) + scrollY;
+    return steady.look(r && r.width > 0 ? { x: r.x, y: r.y + scrolled, width: r.width, height: r.height } : undefined, performance.now());
   };
   useEffect(() => {
     if (!active) {

@@ -35,10 +35,10 @@ export function FileBody({ view, where }: { view: FileView; where: ComponentChil
           <Literal text={c.diff} label={m.changeText} change={c.kind} />
         </section>
       ))}
-      <dl class="facts">
+      {view.grantRoot || view.reason ? <dl class="facts">
         {view.grantRoot ? <><dt>{m.alsoGrants}</dt><dd>{m.writeBelow} <Inline text={view.grantRoot} /></dd></> : null}
         {view.reason ? <><dt>{m.agentsReason}</dt><dd><Quote text={view.reason} /></dd></> : null}
-      </dl>
+      </dl> : null}
       {where}
     </>
   );
