@@ -25,10 +25,14 @@ func codex(transport string) func(context.Context, *stage, string) (string, erro
 		if err != nil {
 			return "", err
 		}
-		table := fmt.Sprintf("[mcp_servers.agent]\nurl = %q\n", s.url)
-		if transport == "stdio" {
+		b, err := s.pageBlock("codex", transport)
+		if err != nil {
+			return "", err
+		}
+		table := b.Text
+		if transport == "stdio" { // codex passes on only what is named
 			state, _ := strings.CutPrefix(s.stdio.Env[len(s.stdio.Env)-1], "XDG_STATE_HOME=")
-			table = fmt.Sprintf("[mcp_servers.agent]\ncommand = %q\nargs = [%q]\nenv = {XDG_STATE_HOME = %q}\n", s.stdio.Program, s.stdio.Config, state)
+			table += fmt.Sprintf("env = {XDG_STATE_HOME = %q}\n", state)
 		}
 		if err := responses.Home(home, "http://127.0.0.1:9", table, s.dir); err != nil {
 			return "", err

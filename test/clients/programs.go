@@ -21,12 +21,20 @@ func clients() []client {
 	}
 	for _, transport := range []string{"stdio", "http"} {
 		list = append(list,
-			client{"codex " + codexVersion + " app-server, " + transport, "codex-" + transport, codex(transport)},
+			client{"codex " + codexVersion + " app-server, " + transport + ", by docs/clients/codex.md", "codex-" + transport, codex(transport)},
+			client{"claude code 2.1.332, " + transport + ", by docs/clients/claude-code.md; task by mcp-go", "claude-" + transport, claudeCode(transport)},
 			client{"@modelcontextprotocol/sdk 1.32.2, " + transport, "sdk-" + transport, typescript("1", "legacy", transport)},
 			client{"@modelcontextprotocol/client 2.4.0, " + transport + ", legacy era", "client-legacy-" + transport, typescript("2", "legacy", transport)},
 			client{"@modelcontextprotocol/client 2.4.0, " + transport + ", modern era", "client-modern-" + transport, typescript("2", "modern", transport)},
 			client{"mcp-go 1.2.1, " + transport, "mcpgo-" + transport, mcpgo(transport)},
 		)
+	}
+	for _, name := range []string{"claude-desktop", "cursor", "vscode", "zed"} {
+		for _, transport := range []string{"stdio", "http"} {
+			if transport == "stdio" || shapes[name].http {
+				list = append(list, client{"docs/clients/" + name + ".md, " + transport + ": shape; task by mcp-go", "page-" + name + "-" + transport, page(name, transport)})
+			}
+		}
 	}
 	return list
 }
