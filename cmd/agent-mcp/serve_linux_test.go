@@ -122,6 +122,7 @@ func TestLossOfTheParentEndsTheServer(t *testing.T) {
 }
 
 // proves A-MCP-04
+// mcp report 6
 func TestNothingButMessagesOnStdoutAtAnyLevelAndOnFatalPaths(t *testing.T) {
 	for _, level := range []string{"debug", "info", "warn", "error"} {
 		s := newSite(t, "logging: {level: "+level+"}\n")

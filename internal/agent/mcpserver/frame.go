@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -61,7 +60,8 @@ var errResponse = errors.New("a response, but this server asks nothing")
 func parseFrame(line []byte) (*jsonrpc.Request, error) {
 	var f frame
 	if err := strictjson.UnmarshalOpen(line, FrameLimit, &f); err != nil {
-		if json.Valid(line) && utf8.Valid(line) && !errors.Is(err, strictjson.ErrTooDeep) && !duplicate(err) {
+		var syntactic *jsontext.SyntacticError // also for what encoding/json would repair: surrogates, bytes that are no UTF-8, equal names
+		if json.Valid(line) && !errors.As(err, &syntactic) && !errors.Is(err, strictjson.ErrTooDeep) {
 			return nil, &frameError{code: jsonrpc.CodeInvalidRequest, reason: "not a JSON-RPC message object"}
 		}
 		return nil, &frameError{code: jsonrpc.CodeParseError, reason: "not valid JSON: " + parseReason(err)}

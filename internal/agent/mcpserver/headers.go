@@ -85,7 +85,7 @@ func (h routingHeaders) checkTask(req *jsonrpc.Request) *frameError {
 	}
 	switch {
 	case h.method != req.Method:
-		return nil // the SDK's to refuse
+		return mismatch(req.ID, "header "+methodHeader+" differs from the method of the body")
 	case h.name == "":
 		return mismatch(req.ID, "header "+nameHeader+" is missing")
 	case h.name != id:

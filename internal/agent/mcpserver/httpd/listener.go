@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -120,7 +121,8 @@ func (c *conn) Close() error {
 	return c.TCPConn.Close()
 }
 
-// refuse tells a peer why it is not served, reading nothing of what it wants.
+// refuse tells a peer why it is not served. What it sends is not parsed, only waited for: HTTP clients take an answer that
+// comes before their request for an error.
 func (l *listener) refuse(c *net.TCPConn, status int, reason, answer string) {
 	l.config.Record(Record{Time: time.Now(), Verb: "other", Endpoint: "other", Status: status, Routing: Routing{Reason: reason}})
 	select {
@@ -134,10 +136,24 @@ func (l *listener) refuse(c *net.TCPConn, status int, reason, answer string) {
 		defer func() { <-l.refusals }()
 		defer c.Close()
 		c.SetDeadline(time.Now().Add(refusalTime))
+		skipHead(c)
+		c.SetDeadline(time.Now().Add(refusalTime))
 		if _, err := io.WriteString(c, answer); err == nil && c.CloseWrite() == nil {
 			io.CopyN(io.Discard, c, refusalDrain)
 		}
 	})
+}
+
+// skipHead throws away what looks like the head of a request.
+func skipHead(r io.Reader) {
+	buf := make([]byte, maxHeader)
+	for n := 0; n < len(buf); {
+		m, err := r.Read(buf[n:])
+		n += m
+		if err != nil || bytes.Contains(buf[:n], []byte("\r\n\r\n")) {
+			return
+		}
+	}
 }
 
 // wait returns when no refused connection is left.

@@ -141,6 +141,7 @@ func TestOtherServers(t *testing.T) {
 // Whoever ends a task, how often and at once: one outcome, the same in memory, on disk and after the server's end.
 //
 // proves A-MCP-12, A-MCP-11
+// mcp report 9
 func TestTerminalStatesAreImmutable(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		outcomes := rapid.SliceOfN(rapid.SampledFrom([]Outcome{
