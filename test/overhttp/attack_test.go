@@ -20,7 +20,7 @@ import (
 
 // The test binary is also the attacker's program; roleEnv says which.
 const (
-	roleEnv  = "OVERHTTP_ROLE" // caller, mapper, or own mapper
+	roleEnv  = "OVERHTTP_ROLE" // caller, holder, mapper, or own mapper
 	whereEnv = "OVERHTTP_ADDR"
 )
 
@@ -30,6 +30,8 @@ func init() {
 		os.Exit(caller(os.Getenv(whereEnv)))
 	case "mapper":
 		os.Exit(mapper(os.Getenv(whereEnv), 12345))
+	case "holder":
+		os.Exit(holder(os.Getenv(whereEnv)))
 	case "own mapper":
 		os.Exit(mapper(os.Getenv(whereEnv), os.Geteuid()))
 	}
@@ -46,6 +48,19 @@ func caller(addr string) int {
 	}
 	body, _ := io.ReadAll(resp.Body)
 	fmt.Printf("%d %s\n", resp.StatusCode, body)
+	return 0
+}
+
+// holder listens on addr until its input ends.
+func holder(addr string) int {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer l.Close()
+	fmt.Print("x")
+	io.Copy(io.Discard, os.Stdin)
 	return 0
 }
 

@@ -119,19 +119,29 @@ type server struct {
 func (s *site) start() *server {
 	s.t.Helper()
 	v := s.launch()
+	v.await()
+	return v
+}
+
+func (v *server) await() {
+	v.t.Helper()
 	select {
 	case <-v.ready:
 	case <-v.ended:
-		s.t.Fatalf("the server ended before it was ready: %v\n%s", v.err, v.log())
+		v.t.Fatalf("the server ended before it was ready: %v\n%s", v.err, v.log())
 	case <-time.After(time.Minute):
-		s.t.Fatalf("the server did not become ready:\n%s", v.log())
+		v.t.Fatalf("the server did not become ready:\n%s", v.log())
 	}
-	return v
 }
 
 func (s *site) launch() *server {
 	s.t.Helper()
-	v := &server{site: s, cmd: s.command(s.config), ended: make(chan struct{}), ready: make(chan struct{})}
+	return s.run(s.command(s.config))
+}
+
+func (s *site) run(cmd *exec.Cmd) *server {
+	s.t.Helper()
+	v := &server{site: s, cmd: cmd, ended: make(chan struct{}), ready: make(chan struct{})}
 	v.cmd.Stdout = &v.stdout
 	logs, err := v.cmd.StderrPipe()
 	if err != nil {

@@ -13,8 +13,14 @@ import (
 // States of a TCP socket as the kernel numbers them.
 const (
 	tcpEstablished = 1
+	tcpFinWait1    = 4 // it sends no more
+	tcpFinWait2    = 5
+	tcpCloseWait   = 8 // the other end sends no more
 	tcpListen      = 10
 )
+
+// peerStates are those of a peer that can still take an answer.
+const peerStates = 1<<tcpEstablished | 1<<tcpFinWait1 | 1<<tcpFinWait2
 
 // Sizes of the kernel's inet_diag_req_v2 and inet_diag_msg, and the offset of inet_diag_sockid in both.
 const (

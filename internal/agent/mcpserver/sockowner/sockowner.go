@@ -3,11 +3,12 @@
 //
 // The kernel is asked for the peer's own socket by the connection's four numbers. The answer counts only when it cannot
 // belong to anybody else's socket:
-//   - the socket found is established and still has a file (a socket that was closed, and one in TIME_WAIT, have no owner any
-//     more and would be reported as root's), and it is the exact counterpart, no listener that the lookup fell back to;
-//   - afterwards our own end is still established. A user could connect, send a request, reset the connection and leave the
-//     port to a process of the server's user: the lookup would then find the wrong socket, but our end is dead by then. While
-//     our end is established no second connection with the same four numbers can exist, so what was found is its peer.
+//   - the socket found has completed its handshake and still has a file (a socket that was closed, and one in TIME_WAIT, have
+//     no owner any more and would be reported as root's), and it is the exact counterpart, no listener that the lookup fell
+//     back to. It may have ended its own sending, as some clients do after a request;
+//   - afterwards our own end is still alive. A user could connect, send a request, reset the connection and leave the port to a
+//     process of the server's user: the lookup would then find the wrong socket, but our end is dead by then. While our end is
+//     alive no second connection with the same four numbers gets through its handshake, so what was found is its peer.
 //
 // A peer in another network namespace, behind a port mapping, has no socket here: its connection is made by the program or
 // the kernel that maps the port, and is judged by that program's user or not at all. Everything uncertain is an error.

@@ -19,7 +19,7 @@ func peerUID(c *net.TCPConn) (int, error) {
 		return 0, fmt.Errorf("%w: not a loopback connection", ErrUncertain)
 	}
 	// The peer's socket has our ends the other way round.
-	found, err := ask(family(peer.Addr()), peer, local, 1<<tcpEstablished, false)
+	found, err := ask(family(peer.Addr()), peer, local, peerStates, false)
 	if err != nil {
 		return 0, errors.Join(ErrUncertain, err)
 	}
@@ -27,17 +27,17 @@ func peerUID(c *net.TCPConn) (int, error) {
 		return 0, fmt.Errorf("%w: its socket is not on this machine", ErrUncertain)
 	}
 	s := found[0]
-	if s.state != tcpEstablished || s.inode == 0 || s.local != peer || s.peer != local {
+	if 1<<s.state&peerStates == 0 || s.inode == 0 || s.local != peer || s.peer != local {
 		return 0, fmt.Errorf("%w: its socket is closed", ErrUncertain)
 	}
-	if err := established(c); err != nil { // only now: see the package comment
+	if err := alive(c); err != nil { // only now: see the package comment
 		return 0, err
 	}
 	return s.uid, nil
 }
 
-// established reports whether our own end is.
-func established(c *net.TCPConn) error {
+// alive reports whether our own end is.
+func alive(c *net.TCPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return errors.Join(ErrUncertain, err)
@@ -50,8 +50,8 @@ func established(c *net.TCPConn) error {
 	if infoErr != nil {
 		return errors.Join(ErrUncertain, infoErr)
 	}
-	if info.State != tcpEstablished {
-		return fmt.Errorf("%w: the connection is closing", ErrUncertain)
+	if info.State != tcpEstablished && info.State != tcpCloseWait {
+		return fmt.Errorf("%w: the connection has ended", ErrUncertain)
 	}
 	return nil
 }
