@@ -285,6 +285,12 @@ type Job interface {
 	Close(ctx context.Context) error
 }
 
+// Unlinker is a Job that can tell how much room files take which its programs hold open and no name leads to any more
+// (A-SBX-08): the allocated bytes on device dev. It may be called while a process runs.
+type Unlinker interface {
+	Unlinked(dev uint64) (int64, error)
+}
+
 // Command is one entry process.
 type Command struct {
 	// Path is the resolved path of the executable; ID and SHA256 (lower-case hex) are what it must be when its first

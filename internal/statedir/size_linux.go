@@ -111,3 +111,12 @@ func (m *measurement) entry(dir int, name string, depth int) error {
 }
 
 func gone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE) }
+
+// Device is the number of the device that the directory at path lies on.
+func Device(path string) (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return 0, &os.PathError{Op: "lstat", Path: path, Err: err}
+	}
+	return uint64(st.Dev), nil
+}

@@ -117,6 +117,7 @@ func (b *Broker) open(ctx context.Context, p sandbox.EffectivePolicy, watch guar
 		job, err = t.apply(ctx, p)
 	}
 	if err == nil {
+		storage.sees(job)
 		return &brokerJob{inner: job, tx: t, guards: p.Task.Guards, storage: storage, network: carrier}, nil
 	}
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)

@@ -32,8 +32,10 @@ type storage struct {
 	dirs    []capped
 	home    *statedir.Home // nil when HOME is the task's own
 	measure func(path string, limit int64) (statedir.Size, error)
-	last    time.Time     // when the last measurement began
-	took    time.Duration // and what it cost
+	// unlinked tells the bytes of open files without a name; they count as TEMP's. nil when nobody can tell.
+	unlinked func() (int64, error)
+	last     time.Time     // when the last measurement began
+	took     time.Duration // and what it cost
 }
 
 // openStorage takes the workspace's HOME, if there is one, and waits for it while another task of the workspace has it. A
@@ -59,6 +61,17 @@ func (b *Broker) openStorage(ctx context.Context, p *sandbox.EffectivePolicy) (*
 		}
 	}
 	return s, nil
+}
+
+// sees lets the storage ask a job for files without a name on TEMP's device.
+func (s *storage) sees(j sandbox.Job) {
+	u, ok := j.(sandbox.Unlinker)
+	if !ok || len(s.dirs) == 0 {
+		return
+	}
+	if dev, err := statedir.Device(s.dirs[0].path); err == nil {
+		s.unlinked = func() (int64, error) { return u.Unlinked(dev) }
+	}
 }
 
 // tidy empties a directory that is over its cap.
@@ -89,11 +102,16 @@ func (s *storage) close() error {
 func (s *storage) check() *fault.Error {
 	s.last = time.Now()
 	defer func() { s.took = time.Since(s.last) }()
-	for _, c := range s.dirs {
+	for i, c := range s.dirs { // TEMP is the first
 		if c.mb <= 0 {
 			continue
 		}
 		size, err := s.measure(c.path, c.bytes())
+		if i == 0 && err == nil && s.unlinked != nil {
+			var more int64
+			more, err = s.unlinked()
+			size.Bytes += more
+		}
 		opts := []fault.Option{fault.Target(c.key), fault.Arg("key", c.key), fault.Arg("mb", c.mb)}
 		switch {
 		case err != nil:
