@@ -12,6 +12,7 @@ import (
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/policy"
+	"sekisho/internal/sandbox/resolve"
 	"sekisho/internal/sandbox/rootio"
 )
 
@@ -79,7 +80,17 @@ func (d *Dispatcher) denied(path, reason string, rights sandbox.Rights, e *fault
 
 // refusal is what the model is told of a denial.
 func (d *Dispatcher) refusal(path, reason string, rights sandbox.Rights, l policy.Lesson) string {
-	return "denied by policy (" + reason + "): " + rights.String() + " is not allowed on " + valid(path) + "; " + valid(l.String()) + d.allowed(rights)
+	return "denied by policy (" + reason + "): " + rights.String() + " is not allowed on " + valid(path) + "; " + valid(l.String()) + d.allowed(rights) + theirs(path)
+}
+
+// theirs explains the places that programs of a task have for themselves: a model that saw one in their output asks for it.
+func theirs(path string) string {
+	for _, place := range []string{"/tmp", "/home/agent", "/.agent-home", "/dev/shm"} {
+		if resolve.Within(place, path) {
+			return "; " + place + " belongs to the task's programs, file tools do not see it: let a program write the file below one of the allowed directories"
+		}
+	}
+	return ""
 }
 
 // allowed names the roots that would have allowed rights: all of them are known to the model anyway.

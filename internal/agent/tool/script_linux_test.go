@@ -140,3 +140,14 @@ func TestRunNamesApprovedScriptsToTheSandbox(t *testing.T) {
 		t.Errorf("a changed interpreter between: %+v", r)
 	}
 }
+
+// proves A-SBX-10, A-SBX-08
+func TestFileToolsSayWhoseTheTemporaryDirectoryIs(t *testing.T) {
+	w := newWorld(t).open()
+	for path, want := range map[string]bool{"/tmp/out.txt": true, "/home/agent/.cache/x": true, "/tmpfile": false, "/etc/passwd": false} {
+		r := w.call("file_read", arg{"path": path, "mode": "whole"})
+		if r.OK || strings.Contains(r.Content, "belongs to the task's programs") != want {
+			t.Errorf("%s: %s", path, r.Content)
+		}
+	}
+}
