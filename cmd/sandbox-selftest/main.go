@@ -109,7 +109,7 @@ func once(ctx context.Context, o options, bin *product.Bin, out io.Writer) (t ta
 	if err := backend.Preflight(ctx); err != nil {
 		return t, fmt.Errorf("this machine cannot sandbox for %s: %w", who(), err)
 	}
-	stage := &stage{dir: dir, program: program, crashing: crashing, cgroup: o.cgroup}
+	stage := &stage{dir: dir, program: program, crashing: crashing, payload: payload, cgroup: o.cgroup}
 	env := matrix.Env{
 		Backend: backend, Payload: payload, Dir: dir, Cgroup: o.cgroup, Given: o.given, Only: o.only, Race: o.race,
 		Instance: fmt.Sprintf("selftest-%d", os.Getpid()),

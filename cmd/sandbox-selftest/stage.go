@@ -19,7 +19,7 @@ import (
 
 // stage makes the rows about the program around the sandbox: they drive the product binary.
 type stage struct {
-	dir, program, crashing, cgroup string
+	dir, program, crashing, payload, cgroup string
 }
 
 func (s *stage) rows() []matrix.Case {
@@ -27,10 +27,12 @@ func (s *stage) rows() []matrix.Case {
 		{ID: "ST-15", Title: "policy change through MCP", Expected: "impossible by schema and function", Judge: s.with(policyByMCP)},
 		{ID: "ST-16", Title: "a model's tool call whose resolved path leaves the roots", Expected: "refused", Judge: s.with(leavingCall)},
 		{ID: "ST-17", Title: "crash after filesystem grants", Expected: "cleaned at the next start", Judge: s.with(crashes)},
+		{ID: "ST-18", Title: "crash after network rules", Expected: "cleaned at the next start", Judge: s.with(crashWithNetwork)},
 		{ID: "ST-21", Title: "malformed locale", Expected: "start fails", Judge: s.with(locales)},
 		{ID: "ST-22", Title: "non-loopback HTTP bind", Expected: "start fails", Judge: s.with(bind)},
 		{ID: "ST-23", Title: "Applied Configuration Store", Expected: "0600 in 0700, replaced whole, a corrupt record is refused", Judge: s.with(store)},
 		{ID: "ST-24", Title: "configuration, resolved path or hash changed", Expected: "refused until applied again as a whole", Judge: s.with(changedApproval)},
+		{ID: "AC-59", Title: "endpoint that is the model server's, this server's own or a relaycodex's", Expected: "refused at start", Judge: s.with(forbiddenEndpoints)},
 	}
 }
 

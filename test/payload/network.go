@@ -4,8 +4,12 @@ package main
 
 import (
 	"context"
+	"io"
 	"net"
+	"net/netip"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -43,6 +47,32 @@ func init() {
 			}
 			return "", err
 		}},
+		// Sends TEXT, ends that direction, and reads the other to its end.
+		"tcp-ask": {"ADDRESS TEXT", func(a []string) (string, error) { return ask(a[0], a[1]) }},
+		// COUNT connections at once, each with one byte, held open.
+		"tcp-flood": {"ADDRESS COUNT SECONDS", flood},
+		// A server of one's own at ADDRESS, and a connection to it.
+		"own-server": {"ADDRESS TEXT", ownServer},
+		// Sending that connects on the way.
+		"tcp-fastopen": {"IP PORT TEXT", func(a []string) (string, error) {
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return "", err
+			}
+			defer unix.Close(fd)
+			to := &unix.SockaddrInet4{Port: int(number(a[1])), Addr: netip.MustParseAddr(a[0]).As4()}
+			return "", unix.Sendto(fd, []byte(a[2]), unix.MSG_FASTOPEN, to)
+		}},
+		// A name server's answer for NAME, asked directly.
+		"dns": {"SERVER NAME", func(a []string) (string, error) {
+			r := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, a[0])
+			}}
+			ctx, cancel := context.WithTimeout(context.Background(), netTimeout)
+			defer cancel()
+			found, err := r.LookupHost(ctx, a[1])
+			return strings.Join(found, " "), err
+		}},
 		"listen": {"ADDRESS SECONDS", func(a []string) (string, error) {
 			l, err := net.Listen("tcp", a[0])
 			if err != nil {
@@ -77,6 +107,67 @@ func send(network, address, text string) (string, error) {
 	defer c.Close()
 	_, err = c.Write([]byte(text))
 	return "", err
+}
+
+func ask(address, text string) (string, error) {
+	c, err := net.DialTimeout("tcp", address, netTimeout)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(longest))
+	if _, err := c.Write([]byte(text)); err != nil {
+		return "", err
+	}
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(c)
+	return string(b), err
+}
+
+// flood reports how many connections were made.
+func flood(a []string) (string, error) {
+	var made atomic.Int32
+	var first atomic.Pointer[error]
+	var all sync.WaitGroup
+	hold := make(chan struct{})
+	for range min(int(number(a[1])), 4000) {
+		all.Go(func() {
+			c, err := net.DialTimeout("tcp", a[0], seconds(a[2]))
+			if err != nil {
+				first.CompareAndSwap(nil, &err)
+				return
+			}
+			defer c.Close()
+			made.Add(1)
+			c.Write([]byte("x"))
+			<-hold
+		})
+	}
+	time.Sleep(seconds(a[2]))
+	close(hold)
+	all.Wait()
+	detail := itoa(int(made.Load()))
+	if err := first.Load(); err != nil {
+		detail += " " + (*err).Error()
+	}
+	return detail, nil
+}
+
+func ownServer(a []string) (string, error) {
+	l, err := net.Listen("tcp", a[0])
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			io.Copy(c, c)
+			c.Close()
+		}
+	}()
+	return ask(l.Addr().String(), a[1])
 }
 
 func toSocket(kind int, path, text string) (string, error) {

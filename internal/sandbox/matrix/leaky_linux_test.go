@@ -55,7 +55,7 @@ var left = []string{"AC-5", "AC-28", "AC-30", "AC-34", "AC-35", "AC-53", "AC-54"
 
 // granting are the rows that a backend without confinement passes: they ask for what is allowed, or for what policy and
 // file tools refuse before any backend is asked.
-var granting = []string{"ST-01", "ST-03", "ST-07", "ST-09", "ST-20", "AC-18", "AC-20", "AC-56"}
+var granting = []string{"ST-01", "ST-03", "ST-07", "ST-09", "ST-20", "AC-18", "AC-20", "AC-47", "AC-56"}
 
 // proves A-SBX-07, A-PRI-05
 //

