@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help model-given setup build demo demo-negative test check race sandbox work selftest contract contract-update conformance clients bench bench-relay e2e-core relay page page-check mutants fuzz fuzz-frames clean
+.PHONY: help model-given setup build demo demo-negative test check race sandbox work selftest network contract contract-update conformance clients bench bench-relay e2e-core relay page page-check mutants fuzz fuzz-frames clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -45,6 +45,10 @@ work: setup ## real development work inside the sandbox: Go, Python, npm, node, 
 
 selftest: ## the security matrix of this machine
 	CGO_ENABLED=0 go run ./cmd/sandbox-selftest $(if $(CGROUP),-cgroup '$(CGROUP)')
+
+network: setup ## what leaves a sandbox with a network, packet by packet, in namespaces of its own (needs root)
+	@command -v ip >/dev/null || { echo "network: ip is missing, for example: apt-get install iproute2" >&2; exit 1; }
+	@CGO_ENABLED=0 go run ./test/network
 
 contract: ## the pinned codex CLIs from npm: digests, four generated surfaces, differences, fit (CONTRACT_REPORT=file)
 	@go run ./test/contract $(if $(CONTRACT_REPORT),-report '$(CONTRACT_REPORT)')

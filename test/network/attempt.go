@@ -92,9 +92,11 @@ func attempts(ctx context.Context, args []string) (err error) {
 		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
 			return err
 		}
-		got := outsideRun(ctx, payload, o.Args)
+		var got answer
 		if o.Inside {
 			got = insideRun(ctx, job, dir, payload, o.Args)
+		} else {
+			got = outsideRun(ctx, payload, o.Args)
 		}
 		if err := out.Encode(got); err != nil {
 			return err
