@@ -7,6 +7,7 @@ import { Button, copy, ProblemNote } from "../parts/parts";
 import { aside, dropAside, setText, textOf } from "../state/drafts";
 import { ask, connected, current, link, live, models, opened, waiting } from "../state/page";
 import { settings } from "../state/settings";
+import { useSay } from "../state/say";
 import { texts } from "../text";
 import { sends } from "./keys";
 import { chooseNext, fresh, interrupt, next, sendDraft, sending, trouble, troubles } from "./send";
@@ -92,8 +93,9 @@ function SetAside() {
 function Troubled({ thread }: { thread: string }) {
   const m = texts.value;
   const t = troubles.value.get(thread);
+  const title = !t ? "" : t.status === "unknown" || t.status === "lost" ? m.sendUnknown : m.notSent;
+  useSay("alert", title);
   if (!t) return null;
-  const title = t.status === "unknown" || t.status === "lost" ? m.sendUnknown : m.notSent;
   return (
     <div class="trouble">
       {t.problem ? <ProblemNote problem={t.problem} tone={t.status === "unknown" ? "attn" : "bad"} title={title} /> : <div class="note attn"><p class="note-t"><Icon name="warn" /><b>{title}</b></p><p>{m.lost}</p></div>}

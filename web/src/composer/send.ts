@@ -2,7 +2,7 @@
 // told stays in the message box or becomes an "outcome unknown" block.
 import { signal } from "@preact/signals";
 import type { Problem } from "../contract";
-import { ask, current, link, show } from "../state/page";
+import { ask, current, link, opened, show } from "../state/page";
 import { peekText, sent, setText } from "../state/drafts";
 
 /** What a person chose for the next turn of a thread; empty inherits. */
@@ -104,7 +104,8 @@ export function edit(thread: string, text: string): void {
 
 export async function interrupt(): Promise<void> {
   const thread = current.peek();
-  if (thread === "") return;
+  const head = opened.peek()?.head;
+  if (!head || (head.turnStatus !== "running" && !head.waits)) return;
   const r = await ask("turn.interrupt", { thread });
   if (!r.done) trouble(thread, { status: r.status === "done" ? "failed" : r.status, problem: r.problem });
 }

@@ -7,7 +7,8 @@ import { memo } from "../parts/memo";
 import { ProblemNote, Tag, Time } from "../parts/parts";
 import { num } from "../state/format";
 import { ask, current, live, show } from "../state/page";
-import { texts, type Messages } from "../text";
+import { useSay } from "../state/say";
+import { problemText, texts, type Messages } from "../text";
 import { useArmed } from "./armed";
 import { Form } from "./Form";
 import { ReadingContext, HostName, Inline, ReadingEnd, type Reading } from "./Literal";
@@ -37,6 +38,9 @@ export const Ask = memo(function Ask({ card, open, onToggle }: { card: Card; ope
   const active = open && here && !busy && card.state === "pending";
   const { armed, check } = useArmed(ref, active);
   const { reading, unread } = useReading(card);
+
+  useSay("alert", why);
+  useSay("alert", problem === "lost" ? m.answerLost : problem ? problemText(problem).text : "");
 
   const act: Acting["act"] = async (name, answer, accepts, e) => {
     if (e instanceof MouseEvent && e.detail > 1) return; // the second half of a double click
@@ -71,20 +75,25 @@ export const Ask = memo(function Ask({ card, open, onToggle }: { card: Card; ope
         <ReadingContext.Provider value={reading}>
           <Body card={card} acting={acting}>
             <dl class="where">
-              <div><dt>{m.thread}</dt><dd>{card.thread === current.value ? <span>{card.shownThread || m.untitled}</span> : <button type="button" class="lnk-btn" onClick={() => void show(card.thread)}>{card.shownThread || m.untitled}</button>}</dd></div>
               <div><dt>{m.profile}</dt><dd>{card.place.profile}</dd></div>
               <div><dt>{m.host}</dt><dd>{card.place.host === "local" ? m.thisMachine : card.place.host}</dd></div>
+              <div><dt>{m.thread}</dt><dd>{card.thread === current.value ? <Title of={card.shownThread} /> : <button type="button" class="lnk-btn" onClick={() => void show(card.thread)}><Title of={card.shownThread} /></button>}</dd></div>
             </dl>
             {card.long ? <ReadingEnd /> : null}
           </Body>
         </ReadingContext.Provider>
-        {why ? <p class="hint why" role="status">{why}</p> : null}
-        {card.state === "answering" || busy ? <p class="hint" role="status">{m.answering}</p> : null}
+        {why ? <p class="hint why">{why}</p> : null}
+        {card.state === "answering" || busy ? <p class="hint">{m.answering}</p> : null}
         {problem === "lost" ? <p class="err">{m.answerLost}</p> : problem ? <ProblemNote problem={problem} /> : null}
       </div>
     </article>
   );
 });
+
+/** A thread's title is the server's word: quoted, and after our own facts. */
+function Title({ of }: { of: string }) {
+  return of ? <q>{of}</q> : <>{texts.value.untitled}</>;
+}
 
 /** What of the card was seen to its end. It begins anew when what is judged changes. */
 function useReading(card: Card): { reading: Reading; unread: boolean } {

@@ -10,6 +10,7 @@ import { memo } from "../parts/memo";
 import { Button, ProblemNote, Reach, Time } from "../parts/parts";
 import { num } from "../state/format";
 import { ask, cards, connected, link, notices, outcomes, seek } from "../state/page";
+import { useSay } from "../state/say";
 import { texts } from "../text";
 import { plan, joined, sum } from "./plan";
 import { estimate, rows, type Row } from "./rows";
@@ -306,13 +307,14 @@ function Older({ thread, shown }: { thread: OpenThread; shown: number }) {
   const m = texts.value;
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | "lost" | undefined>(undefined);
+  useSay("polite", busy ? m.loadingOlder : "");
   const { head } = thread;
   if (thread.first > 0) return <div class="older"><p><Icon name="arc" spin />{m.readingEarlier}</p></div>;
   if (head.dropped) return <div class="older"><p>{m.windowFull(num(shown))}</p></div>;
   if (!head.older) return null;
   return (
     <div class="older">
-      {busy ? <p role="status"><Icon name="arc" spin />{m.loadingOlder}</p> : (
+      {busy ? <p><Icon name="arc" spin />{m.loadingOlder}</p> : (
         <Button kind="quiet" id="older" disabled={!connected.value} onClick={async () => {
           setBusy(true);
           const r = await ask("thread.older", { thread: head.thread.id });

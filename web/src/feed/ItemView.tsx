@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Card, CommandItem, Excerpt, FileItem, Item, McpItem, Outcome, Step } from "../contract";
 import { Icon, type IconName } from "../parts/Icon";
 import { memo } from "../parts/memo";
-import { Button, CopyButton, Details, ProblemNote, Scroller, Tag } from "../parts/parts";
+import { Button, CopyButton, Details, ProblemNote, Scroller, Tag, useReach } from "../parts/parts";
 import { bytes, num } from "../state/format";
 import { current } from "../state/page";
 import { texts, type Messages } from "../text";
@@ -146,7 +146,7 @@ function Reasoning({ item, head }: { item: Item; head: string }) {
 
 function status(m: Messages, item: Item, cards: readonly Card[]): ComponentChildren {
   if (cards.some((c) => c.state === "pending" || c.state === "answering")) {
-    return <><Tag icon="half" tone="attn">{m.waitingForYou}</Tag><a class="meta go" href="#needs" tabIndex={-1} onClick={toNeeds}>{m.goToRequest}</a></>;
+    return <><Tag icon="half" tone="attn">{m.waitingForYou}</Tag><GoToRequest /></>;
   }
   switch (item.status) {
     case "running":
@@ -161,9 +161,8 @@ function status(m: Messages, item: Item, cards: readonly Card[]): ComponentChild
   return null;
 }
 
-export function toNeeds(e: Event): void {
-  e.preventDefault();
-  document.getElementById("needs")?.focus();
+export function GoToRequest() {
+  return <a {...useReach()} class="meta go" href="#needs" onClick={(e) => { e.preventDefault(); document.getElementById("h-needs")?.focus(); }}>{texts.value.goToRequest}</a>;
 }
 
 function Command({ item, command, head, cards }: { item: Item; command: CommandItem; head: string; cards: readonly Card[] }) {

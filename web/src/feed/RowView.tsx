@@ -5,7 +5,7 @@ import { Icon } from "../parts/Icon";
 import { memo } from "../parts/memo";
 import { ProblemNote, Tag, Time } from "../parts/parts";
 import { texts } from "../text";
-import { ItemView, Plan, toNeeds } from "./ItemView";
+import { GoToRequest, ItemView, Plan } from "./ItemView";
 import { Uncertain } from "./Uncertain";
 import type { Row } from "./rows";
 
@@ -48,7 +48,7 @@ export const RowView = memo(function RowView({ row, head }: { row: Row; head: st
       return (
         <h2 class="item-h" id={head}>
           <Icon name={open ? "half" : s.icon} /><span class="who">{askTitle(m, c)}</span>
-          {open ? <><Tag icon="half" tone="attn">{m.waitingForYou}</Tag><a class="meta go" href="#needs" tabIndex={-1} onClick={toNeeds}>{m.goToRequest}</a></> : <Tag icon={s.icon} tone={s.tone}>{s.text}</Tag>}
+          {open ? <><Tag icon="half" tone="attn">{m.waitingForYou}</Tag><GoToRequest /></> : <Tag icon={s.icon} tone={s.tone}>{s.text}</Tag>}
         </h2>
       );
     }

@@ -2,6 +2,7 @@
 import { useId, useState } from "preact/hooks";
 import { Button } from "../parts/parts";
 import { link } from "../state/page";
+import { useSay } from "../state/say";
 import { texts } from "../text";
 
 export function Admit({ compact }: { compact?: boolean }) {
@@ -9,6 +10,7 @@ export function Admit({ compact }: { compact?: boolean }) {
   const id = useId();
   const [value, setValue] = useState("");
   const [state, setState] = useState<"" | "busy" | "no">("");
+  useSay("alert", state === "no" ? m.addressNotTaken : "");
   return (
     <form class={"admit" + (compact ? " compact" : "")} onSubmit={async (e) => {
       e.preventDefault();
@@ -23,7 +25,7 @@ export function Admit({ compact }: { compact?: boolean }) {
         <input id={id} class="field mono" type="text" autocomplete="off" spellcheck={false} autocapitalize="off" placeholder="http://127.0.0.1:…/#…" value={value} {...(state === "no" ? { "aria-invalid": true, "aria-describedby": id + "e" } : {})} onInput={(e) => { setValue(e.currentTarget.value); setState(""); }} />
         <Button type="submit" busy={state === "busy"}>{m.useAddress}</Button>
       </div>
-      {state === "no" ? <p class="err" id={id + "e"} role="status">{m.addressNotTaken}</p> : null}
+      {state === "no" ? <p class="err" id={id + "e"}>{m.addressNotTaken}</p> : null}
     </form>
   );
 }

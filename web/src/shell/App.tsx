@@ -95,8 +95,8 @@ function Thread() {
   return (
     <main class="main" aria-labelledby="h-thread">
       <div class="thread-h">
-        <h1 id="h-thread" tabIndex={-1}>{title}</h1>
-        {t?.head.thread.shownCwd ? <span class="path"><span class="vh">{m.root} </span>{t.head.thread.shownCwd}</span> : null}
+        <h1 id="h-thread" tabIndex={-1} title={title}>{title}</h1>
+        {t?.head.thread.shownCwd ? <span class="path" title={t.head.thread.shownCwd}><span class="vh">{m.root} </span>{t.head.thread.shownCwd}</span> : null}
         <span class="grow" />
         {t ? <Button kind="quiet" class="wide-only" aria-haspopup="dialog" onClick={() => { dialog.value = "plain"; }}>{m.plainPage}</Button> : null}
         <IconButton icon="pane" class="only-mid" label={m.threadDetails} aria-expanded={panel.value === "details"} onClick={() => { panel.value = panel.value === "details" ? "" : "details"; }} />

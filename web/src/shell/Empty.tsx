@@ -22,7 +22,7 @@ export function Before() {
     case "lost":
       return <Sheet title={m.lostTitle}><p>{m.lostFirst}</p></Sheet>;
   }
-  return <Sheet title={m.connStarting}><p role="status"><Icon name="arc" spin /> {m.startingText}</p></Sheet>;
+  return <Sheet title={m.connStarting}><p><Icon name="arc" spin /> {m.startingText}</p></Sheet>;
 }
 
 function Command({ text }: { text: string }) {
@@ -63,7 +63,7 @@ export function Opening() {
       {o.problem || o.lost ? <>
         {o.problem ? <ProblemNote problem={o.problem} title={m.notRead} /> : <p class="err">{m.lost}</p>}
         <div class="row"><Button onClick={() => void show(o.thread)}>{m.readAgain}</Button></div>
-      </> : <p class="older" role="status"><Icon name="arc" spin />{m.readingThread}</p>}
+      </> : <p class="older"><Icon name="arc" spin />{m.readingThread}</p>}
     </div></div>
   );
 }

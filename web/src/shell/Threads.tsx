@@ -7,10 +7,14 @@ import { ago } from "../state/format";
 import { ask, cards, connected, current, link, moreThreads, panel, show, threads } from "../state/page";
 import { texts } from "../text";
 
+/** How many rows are drawn at first and with each "Show more". */
+const step = 100;
+
 export function Threads({ closable }: { closable?: boolean }) {
   const m = texts.value;
   const list = threads.value;
   const [busy, setBusy] = useState(false);
+  const [limit, setLimit] = useState(step);
   return (
     <>
       <div class="side-h"><h2 id="h-threads">{m.threads}</h2>
@@ -19,10 +23,12 @@ export function Threads({ closable }: { closable?: boolean }) {
       </div>
       {list.length === 0 ? <p class="muted side-p">{connected.value ? m.noThreads : m.noThreadsOffline}</p> : null}
       <ul class="tlist">
-        {list.map((t) => <ThreadRow key={t.id} t={t} now={t.id === current.value} needs={cards.value.some((c) => c.thread === t.id && c.state === "pending")} joined={link().state.value?.open.get(t.id)?.head.mode === "joined"} />)}
+        {list.slice(0, limit).map((t) => <ThreadRow key={t.id} t={t} now={t.id === current.value} needs={cards.value.some((c) => c.thread === t.id && c.state === "pending")} joined={link().state.value?.open.get(t.id)?.head.mode === "joined"} />)}
       </ul>
-      {moreThreads.value ? <Button kind="quiet" class="more" busy={busy} disabled={!connected.value} onClick={async () => {
+      {moreThreads.value || list.length > limit ? <Button kind="quiet" class="more" busy={busy} disabled={!connected.value && list.length <= limit} onClick={async () => {
         if (busy) return;
+        setLimit(limit + step);
+        if (list.length >= limit + step || !moreThreads.peek()) return;
         setBusy(true);
         await ask("thread.list", { more: true });
         setBusy(false);

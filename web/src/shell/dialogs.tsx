@@ -6,6 +6,7 @@ import { Button, CopyButton, Dialog, ProblemNote, Rich } from "../parts/parts";
 import { num } from "../state/format";
 import { ask, codexVersion, connected, connection, current, dialog, leaving, link, opened, owner, phase, relayVersion, seek, show, threads } from "../state/page";
 import { change, settings, type Settings } from "../state/settings";
+import { useSay } from "../state/say";
 import { problemText, texts } from "../text";
 import { visible } from "../visible";
 import { Reconnect } from "./Bar";
@@ -152,6 +153,8 @@ function SearchDialog() {
   useEffect(() => () => { if (filtered.current) void ask("thread.list", {}); }, []);
   useEffect(() => { box.current?.focus(); }, []);
 
+  const told = problem === "lost" ? m.lost : problem ? problemText(problem).text : where === "thread" && hits ? (hits.more ? m.hitsMore(hits.hits.length) : m.hits(hits.hits.length)) + " " + m.hitsOf(num(t?.total ?? 0)) : where === "names" && named !== undefined ? m.hitNames(threads.value.length) : m.browserFind;
+  useSay("polite", query.trim() === "" ? "" : told);
   const go = (h: SearchHit) => {
     close();
     seek.value = { thread, item: h.item };
@@ -164,7 +167,7 @@ function SearchDialog() {
           <label class="opt"><input type="radio" name="sw" checked={where === "thread"} disabled={thread === "" || !t} onChange={() => setWhere("thread")} /><span>{m.inThread}</span></label>
           <label class="opt"><input type="radio" name="sw" checked={where === "names"} disabled={!connected.value} onChange={() => setWhere("names")} /><span>{m.inNames}</span></label></fieldset>
       </form>
-      <p class="muted" role="status">{problem === "lost" ? m.lost : problem ? problemText(problem).text : where === "thread" && hits ? (hits.more ? m.hitsMore(hits.hits.length) : m.hits(hits.hits.length)) + " " + m.hitsOf(num(t?.total ?? 0)) : where === "names" && named !== undefined ? m.hitNames(threads.value.length) : m.browserFind}</p>
+      <p class="muted">{told}</p>
       {where === "thread" && hits ? (
         <ul class="hits">{hits.hits.map((h) => <li key={h.item}><a href="#transcript" onClick={(e) => { e.preventDefault(); go(h); }}><span class="who">{whoOf(h)}</span> <span class="hit"><Hit text={h.shown} query={hits.of} /></span> <span class="meta">{num(h.position + 1)}</span></a></li>)}</ul>
       ) : where === "names" && named !== undefined ? (

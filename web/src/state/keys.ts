@@ -1,6 +1,6 @@
 // Keys of the whole page. None of them answers a request.
 import { interrupt } from "../composer/send";
-import { dialog, leaving, panel } from "./page";
+import { dialog, leaving, opened, panel } from "./page";
 import { settings } from "./settings";
 
 const shown = (el: Element | null): el is HTMLElement => el instanceof HTMLElement && el.getClientRects().length > 0;
@@ -52,7 +52,8 @@ export function startKeys(): void {
     }
     if (held && e.key === "." && !modal) {
       e.preventDefault();
-      if (!e.repeat) void interrupt();
+      // A turn that is only watched is another client's: it is interrupted by its button alone.
+      if (!e.repeat && opened.peek()?.head.mode === "joined") void interrupt();
       return;
     }
     if (e.key === "?" && !e.ctrlKey && !e.metaKey && !e.altKey && !modal && settings.peek().helpKey === "on") {

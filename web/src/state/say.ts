@@ -1,5 +1,6 @@
 // Feeds the two live regions of the page.
 import { effect, signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { texts } from "../text";
 import { Announcer, type Region } from "./announce";
 import { list } from "./format";
@@ -19,6 +20,13 @@ const announcer = new Announcer(
 
 export function say(region: Region, text: string): void {
   announcer.say(region, text);
+}
+
+/** Says a text of a component when it appears or changes. There are no other live regions than the two of the page. */
+export function useSay(region: Region, text: string): void {
+  useEffect(() => {
+    if (text !== "") say(region, text);
+  }, [text]);
 }
 
 /** Watches for what a person should hear without looking. Streaming text is never spoken. */
