@@ -56,6 +56,9 @@ soak: ## 200 tasks in a row through the real broker: what is different afterward
 	CGO_ENABLED=0 go test -count=1 -timeout 20m -v -run TestManyTasks ./test/soak -tasks $(or $(TASKS),200)
 >>>>>>> f7af314 (Run many tasks in a row and compare; say why plain forks are counted afterwards)
 
+machines: ## virtual machines with other kernels: control groups v2, systemd, and what can be missing (MACHINE=name; needs qemu)
+	@scripts/machines $(MACHINE)
+
 contract: ## the pinned codex CLIs from npm: digests, four generated surfaces, differences, fit (CONTRACT_REPORT=file)
 	@go run ./test/contract $(if $(CONTRACT_REPORT),-report '$(CONTRACT_REPORT)')
 	go test -tags realcodex -count=1 ./internal/relay/contract ./test/fakes/appserver

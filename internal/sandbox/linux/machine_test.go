@@ -28,6 +28,9 @@ import (
 // says what Preflight thinks of it. Its value lists the remaining stages.
 const machineEnv = "SEKISHO_TEST_MACHINE"
 
+// placeEnv asks to tell the control group, too, that this process is in afterwards.
+const placeEnv = "SEKISHO_TEST_PLACE"
+
 // factsEnv names what is injected, because no test can make it so.
 const factsEnv = "SEKISHO_TEST_FACTS"
 
@@ -125,6 +128,10 @@ func opinion() string {
 	}
 	b.ChangeFacts(facts[os.Getenv(factsEnv)])
 	err = b.Preflight(context.Background())
+	if os.Getenv(placeEnv) != "" {
+		own, _ := os.ReadFile("/proc/self/cgroup")
+		return fmt.Sprintf("%v in %s", err, strings.TrimSpace(string(own)))
+	}
 	if e := fault.As(err); e != nil {
 		return string(e.Code) + "." + e.Variant
 	}
