@@ -1,3 +1,3 @@
 package guard
 
-var sandboxGuards, fileGuards, agentGuards []Guard
+var fileGuards, agentGuards []Guard
