@@ -1,3 +1,95 @@
 package guard
 
-var fileGuards, agentGuards []Guard
+const (
+	rootio    = "./internal/sandbox/rootio"
+	resolve   = "./internal/sandbox/resolve"
+	filetx    = "./internal/agent/filetx"
+	tool      = "./internal/agent/tool"
+	run       = "./internal/agent/runtime"
+	httpd     = "./internal/agent/mcpserver/httpd"
+	taskstore = "./internal/agent/mcpserver/taskstore"
+)
+
+var fileGuards = []Guard{
+	{"links are not followed by the kernel", []string{"A-POL-02"}, "internal/sandbox/rootio/sys_linux.go",
+		"unix.O_PATH|unix.O_NOFOLLOW, resolve)", "unix.O_PATH, unix.RESOLVE_NO_XDEV&resolve)",
+		rootio, "TestChildFollowsNoLink", false},
+	{"mount points below a root (RESOLVE_NO_XDEV)", []string{"A-POL-14"}, "internal/sandbox/rootio/sys_linux.go",
+		"resolve |= unix.RESOLVE_NO_XDEV", "_ = resolve",
+		rootio, "TestMountPointsAndProcessLinks", false},
+	{"a root is opened without links", []string{"A-POL-02"}, "internal/sandbox/rootio/sys_linux.go",
+		"f, err := openat2(unix.AT_FDCWD, path, path, unix.O_PATH|unix.O_NOFOLLOW, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)", "f, err := openat2(unix.AT_FDCWD, path, path, unix.O_PATH|unix.O_NOFOLLOW, unix.RESOLVE_NO_MAGICLINKS)",
+		rootio, "TestRootsAreVerified", false},
+	{"a root is the object that was applied", []string{"A-POL-02", "A-POL-14"}, "internal/sandbox/rootio/rootio.go",
+		"if r.info.ID != id {", "if false {",
+		rootio, "TestRootsAreVerified", false},
+	{"paths are compared by element", []string{"A-POL-02"}, "internal/sandbox/resolve/resolve.go",
+		"return ok && (rest == \"\" || root == \"/\" || rest[0] == '/')", "return ok && rest == rest",
+		resolve, "TestWithin", false},
+	{"an entry's bytes right before the start", []string{"A-POL-04"}, "internal/sandbox/resolve/resolve.go",
+		"case hash && sum != digest:", "case false:",
+		resolve, "TestVerify", false},
+	{"the digest that the caller expects", []string{"A-TX-02"}, "internal/agent/filetx/snapshot.go",
+		"if expected != \"\" && !strings.EqualFold(expected, s.sum) {", "if expected != \"\" && strings.EqualFold(s.sum, \"\") {",
+		filetx, "TestRefusedChangesChangeNothing", false},
+	{"network file systems", []string{"A-POL-14"}, "internal/sandbox/policy/roots.go",
+		"if !slices.Contains(confinable, filesystem) {", "if false {",
+		policy, "TestProblems", false},
+	{"roots that show the server's own files", []string{"A-POL-09"}, "internal/sandbox/policy/roots.go",
+		"if Within(d.Path, p.Path) || p.Directory && Within(p.Path, d.Path) || slices.Contains(p.Above, d.ID) {", "if false {",
+		policy, "TestProblems", false},
+	{"a nested root narrower than its parent", []string{"A-POL-03"}, "internal/sandbox/policy/roots.go",
+		"r.Rights.Has(p.Rights) {\n\t\t\t\tcontinue", "true {\n\t\t\t\tcontinue",
+		policy, "TestProblems", false},
+	{"rights of a root", []string{"A-POL-01"}, "internal/sandbox/policy/decide.go",
+		"if !root.Rights.Has(want) {", "if false {",
+		policy, "TestDecideFilesystem", false},
+	{"outside the roots", []string{"A-POL-01", "A-POL-02"}, "internal/sandbox/policy/decide.go",
+		"if root == nil || want == 0 {", "if root == nil {\n\t\troot = &sandbox.Root{Rights: want}\n\t}\n\tif want == 0 {",
+		policy, "TestDecideFilesystem", false},
+	{"protected paths (file tools)", []string{"A-POL-13"}, "internal/sandbox/policy/decide.go",
+		"if protects(p, root, req.Path, req.Dir, req.FoldsCase) {", "if false {",
+		tool, "TestFileToolsLeaveToolConfigurationAlone", false},
+	{"linked files (file tools)", []string{"A-POL-10"}, "internal/sandbox/policy/decide.go",
+		"if g := GuardOf(req.Guards, req.Path); g != nil {", "if g := GuardOf(req.Guards, req.Path); g != nil && false {",
+		tool, "TestFileToolsKeepTheTasksGuards", false},
+	{"an approved entry is started by its alias", []string{"A-POL-05"}, "internal/sandbox/policy/decide.go",
+		"if p.Entries[i].Path == req.Path {", "if p.Entries[i].Path == \"\" {",
+		policy, "TestDecideProcess", false},
+	{"addresses that a name may not lead to", []string{"A-POL-12"}, "internal/sandbox/policy/snapshot.go",
+		"if !Public(a) && !listed {", "if !a.IsValid() && !listed {",
+		policy, "TestSnapshot", false},
+	{"the model server and this server as endpoints", []string{"A-POL-06"}, "internal/sandbox/policy/snapshot.go",
+		"if s.machine.Guards(r.Address) {", "if false {",
+		policy, "TestSnapshot", false},
+}
+
+var agentGuards = []Guard{
+	{"Host of the HTTP endpoint", []string{"A-MCP-05"}, "internal/agent/mcpserver/httpd/gate.go",
+		"case !slices.Contains(g.hosts, r.Host):", "case false:",
+		httpd, "TestOnlyThePlainRequestOfALocalClientGetsIn", false},
+	{"Origin of the HTTP endpoint", []string{"A-MCP-05"}, "internal/agent/mcpserver/httpd/gate.go",
+		"case !g.origin(h[\"Origin\"]):", "case false:",
+		httpd, "TestOnlyThePlainRequestOfALocalClientGetsIn", false},
+	{"only POST", []string{"A-MCP-05"}, "internal/agent/mcpserver/httpd/gate.go",
+		"case r.Method != http.MethodPost:", "case false:",
+		httpd, "TestOnlyThePlainRequestOfALocalClientGetsIn", false},
+	{"size of a body", []string{"A-MCP-05"}, "internal/agent/mcpserver/httpd/door.go",
+		"case len(body) > MaxBody:", "case false:",
+		httpd, "TestBodiesUpToTheLimit", false},
+	{"peer's user", []string{"A-MCP-05"}, "internal/agent/mcpserver/httpd/listener.go",
+		"if err != nil || uid != l.config.Self {", "if err != nil || uid < 0 {",
+		httpd, "TestOtherUsersAreRefusedUnread", false},
+	{"connections in all", []string{"A-MCP-05"}, "internal/agent/mcpserver/httpd/listener.go",
+		"if len(l.live) >= MaxConnections {", "if false {",
+		httpd, "TestAFullHouseIsToldSo", false},
+	{"terminal MCP tasks are immutable", []string{"A-MCP-12"}, "internal/agent/mcpserver/taskstore/store.go",
+		"case e.record.Status.Terminal():", "case false:",
+		taskstore, "TestTerminalStatesAreImmutable", false},
+	{"MCP task records end", []string{"A-MCP-12"}, "internal/agent/mcpserver/taskstore/store.go",
+		"if e.record.Expired(s.o.Now()) {\n\t\treturn Record{}, errors.Join(ErrUnknown, s.drop(id, e))", "if false {\n\t\treturn Record{}, errors.Join(ErrUnknown, s.drop(id, e))",
+		taskstore, "TestExpiryCountsFromCreationAndRemovesTheFile", false},
+	{"equal failures end a task", []string{"A-TOOL-08"}, "internal/agent/runtime/guard.go",
+		"return g.counts[f] >= g.limit", "return g.counts[f] < 0",
+		run, "TestSameFailureLimit", false},
+}

@@ -98,7 +98,7 @@ func (h *house) dial(t *testing.T) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(time.Minute)) // only against a hang of the test
+	c.SetDeadline(time.Now().Add(20 * time.Second)) // only against a hang of the test
 	return c
 }
 
