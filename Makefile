@@ -46,15 +46,13 @@ work: setup ## real development work inside the sandbox: Go, Python, npm, node, 
 selftest: ## the security matrix of this machine
 	CGO_ENABLED=0 go run ./cmd/sandbox-selftest $(if $(CGROUP),-cgroup '$(CGROUP)')
 
-<<<<<<< HEAD
 network: setup ## what leaves a sandbox with a network, packet by packet, in namespaces of its own (needs root)
 	@command -v ip >/dev/null || { echo "network: ip is missing, for example: apt-get install iproute2" >&2; exit 1; }
 	@CGO_ENABLED=0 go run ./test/network
-=======
+
 .PHONY: soak machines
 soak: ## 200 tasks in a row through the real broker: what is different afterwards (TASKS=n)
 	CGO_ENABLED=0 go test -count=1 -timeout 20m -v -run TestManyTasks ./test/soak -tasks $(or $(TASKS),200)
->>>>>>> f7af314 (Run many tasks in a row and compare; say why plain forks are counted afterwards)
 
 machines: ## virtual machines with other kernels: control groups v2, systemd, and what can be missing (MACHINE=name; needs qemu)
 	@scripts/machines $(MACHINE)
