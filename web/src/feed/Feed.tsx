@@ -15,18 +15,7 @@ import { texts } from "../text";
 import { plan, joined, sum } from "./plan";
 import { estimate, rows, type Row } from "./rows";
 import { RowView } from "./RowView";
-
-/** Where the reader is in each thread. */
-interface Spot {
-  /** At the end: what comes is followed. */
-  stuck: boolean;
-  /** How far below the reader's view the scrolled content goes on then; in a low window other parts follow the transcript. */
-  below?: number | undefined;
-  anchor?: { id: string; offset: number } | undefined;
-}
-const spots = new Map<string, Spot>();
-const heights = new Map<string, number>();
-const maxHeights = 20_000;
+import { heightOf, setHeight, spotOf } from "./spots";
 
 /** The box that scrolls: the transcript's own, or in a low window the whole page. */
 function box(el: HTMLElement): HTMLElement {
@@ -42,8 +31,7 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
   const m = texts.value;
   const outer = useRef<HTMLDivElement>(null), feed = useRef<HTMLDivElement>(null);
   const [, redraw] = useReducer((n: number) => n + 1, 0);
-  const spot = useRef<Spot>(spots.get(id) ?? { stuck: true }).current;
-  spots.set(id, spot);
+  const [spot] = useState(() => spotOf(id));
   const held = useRef<{ items: readonly Item[]; rows: Row[] }>({ items: [], rows: [] });
   const [now, setNow] = useState<string | undefined>(undefined); // the row that is a tab stop
   const focused = useRef<string | undefined>(undefined); // the row that has the focus in it
@@ -58,7 +46,7 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
   const place = useRef<ReadonlyMap<string, number>>(new Map());
   place.current = useMemo(() => new Map(list.map((r, i) => [r.id, i])), [list]);
 
-  const sizes = list.map((r) => heights.get(r.id) ?? estimate(r));
+  const sizes = list.map((r) => heightOf(r.id) ?? estimate(r));
   const total = thread.total + (list.length - items.length);
   const tabStop = now !== undefined && place.current.has(now) ? now : list[list.length - 1]?.id;
 
@@ -134,15 +122,7 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
       const row = (e.target as HTMLElement).dataset["row"];
       const h = e.borderBoxSize[0]?.blockSize ?? e.contentRect.height;
       if (row === undefined || !e.target.isConnected) continue;
-      if (Math.abs((heights.get(row) ?? -1) - h) > 0.5) {
-        heights.delete(row);
-        heights.set(row, h);
-        changed = true;
-      }
-    }
-    for (const k of heights.keys()) {
-      if (heights.size <= maxHeights) break;
-      heights.delete(k);
+      changed = setHeight(row, h) || changed;
     }
     if (changed) {
       settle();

@@ -57,6 +57,12 @@ export async function readWhole(thread: string, item: string): Promise<Item | un
   return undefined;
 }
 
+/** Another owner's items are forgotten. */
+export function forgetItems(): void {
+  folds.value = new Map();
+  whole.value = new Map();
+}
+
 export function forgetWhole(thread: string, item: string): void {
   put(key(thread, item), undefined);
 }

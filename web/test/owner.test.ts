@@ -1,0 +1,99 @@
+import { test } from "node:test";
+import assert from "node:assert/strict";
+import { signal } from "@preact/signals";
+import type { Draft, Owner } from "../src/contract";
+import type { Link, Phase, State } from "../src/link/types";
+import type { Renderer } from "../src/markdown/types";
+import { troubles, trouble, next, chooseNext } from "../src/composer/send";
+import { chosen, choose } from "../src/dock/settled";
+import { isOpen, readWhole, setOpen, whole, key } from "../src/feed/state";
+import { heightOf, setHeight, spotOf } from "../src/feed/spots";
+import { aside, dropAside, fold, peekText, sent, setText } from "../src/state/drafts";
+import { ownerIs } from "../src/state/owner";
+import { current, dialog, leaving, seek, show, usePage } from "../src/state/page";
+
+const owner = (o: Partial<Owner> = {}): Owner => ({ epoch: 1, profile: "p", account: "a", root: "/r", ...o });
+const state = (o: Owner | undefined, drafts: Draft[] = []): State => ({ instance: "i", relay: "", codex: "", connection: { state: "connected", generation: 1, profile: "p", transport: "local", host: "", preview: false }, owner: o, profiles: [], threads: [], moreThreads: false, open: new Map(), cards: [], drafts: new Map(drafts.map((d) => [d.thread, d])), models: [], outcomes: [], notices: [], syncFailed: new Map() });
+
+function page() {
+  const s = signal<State | undefined>(state(owner()));
+  const calls: { kind: string; params: unknown; owner: number | undefined }[] = [];
+  const link: Link = {
+    phase: signal<Phase>({ name: "live" }), state: s,
+    command: async (kind, params, opts) => {
+      calls.push({ kind, params, owner: opts?.owner });
+      return { version: 1, operation: "", status: "done", value: kind === "item.read" ? { id: "i", turn: "u", type: "agentMessage", status: "done" } : {} } as never;
+    },
+    before: () => Promise.reject(new Error("not asked")), submitKey: async () => false, operation: () => "", close: () => undefined,
+  };
+  usePage(link, {} as Renderer);
+  Object.assign(globalThis, { history: { state: null, replaceState: () => undefined } });
+  return { s, calls };
+}
+
+// R-PRI-05: everything that the page itself keeps about an owner's threads.
+test("another owner finds nothing of the earlier one on the page; the same owner, connected anew, finds all of it", async () => {
+  page();
+  const fill = async () => {
+    await show("t1");
+    setOpen("x", true);
+    await readWhole("t1", "i");
+    choose("1.1", "Run once");
+    trouble("t1", { status: "failed" });
+    chooseNext("t1", { model: "m" });
+    seek.value = { thread: "t1", item: "i" };
+    leaving.value = "https://example.test/";
+    dialog.value = "plain";
+    setHeight("row", 10);
+    spotOf("t1").stuck = false;
+  };
+  const left = () => [current.value, isOpen("x", false), whole.value.has(key("t1", "i")), chosen.value.size, troubles.value.size, next.value.size, seek.value !== undefined, leaving.value !== undefined, dialog.value, heightOf("row") !== undefined, !spotOf("t1").stuck];
+  ownerIs("one");
+  await fill();
+  ownerIs("one");
+  assert.deepEqual(left(), ["t1", true, true, 1, 1, 1, true, true, "plain", true, true]);
+  ownerIs("two");
+  assert.deepEqual(left(), ["", false, false, 0, 0, 0, false, false, "", false, false]);
+});
+
+test("a draft belongs to its owner: kept for the same one, set aside for another, never given to another's worker", async () => {
+  const { s, calls } = page();
+  fold(state(owner()));
+  setText("t1", "mine");
+  setText("t2", "  ");
+  await new Promise((r) => setTimeout(r, 300));
+  assert.deepEqual(calls.filter((c) => c.kind === "draft.set").map((c) => [(c.params as Draft).text, c.owner]), [["mine", 1], ["  ", 1]]);
+  // The same owner with a worker that has nothing: it is told again, with its epoch.
+  calls.length = 0;
+  s.value = state(owner({ epoch: 7 }));
+  fold(s.value);
+  await new Promise((r) => setTimeout(r, 50));
+  assert.equal(peekText("t1"), "mine");
+  assert.deepEqual(calls.map((c) => [(c.params as Draft).text, c.owner]), [["mine", 7], ["  ", 7]]);
+  // Another one.
+  calls.length = 0;
+  s.value = state(owner({ epoch: 8, account: "b" }));
+  fold(s.value);
+  await new Promise((r) => setTimeout(r, 50));
+  assert.equal(peekText("t1"), "");
+  assert.deepEqual(aside.value.map((a) => a.text), ["mine"]);
+  assert.deepEqual(calls, []);
+  dropAside(aside.value[0]?.id ?? 0);
+  assert.equal(aside.value.length, 0);
+});
+
+test("the worker's draft wins only when it is newer, and sending empties the box only if nothing was added", () => {
+  const { s } = page();
+  s.value = state(owner({ account: "c" }));
+  fold(s.value);
+  setText("t", "typed here");
+  fold(state(owner({ account: "c" }), [{ thread: "t", text: "older", revision: 5 }]));
+  assert.equal(peekText("t"), "typed here");
+  fold(state(owner({ account: "c" }), [{ thread: "t", text: "of another tab", revision: Date.now() + 1e6 }]));
+  assert.equal(peekText("t"), "of another tab");
+  setText("t", "more");
+  sent("t", "of another tab");
+  assert.equal(peekText("t"), "more");
+  sent("t", "more");
+  assert.equal(peekText("t"), "");
+});
