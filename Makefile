@@ -70,6 +70,10 @@ conformance: setup ## the MCP conformance suite from npm: two requirement sets a
 clients: setup ## foreign MCP clients from npm and Go, pinned: each runs agent_run to its end, over stdio and HTTP
 	@go run ./test/clients
 
+.PHONY: race-fs
+race-fs: ## a minute of swapped directories and links against every file tool and process start (RACE=seconds)
+	@CGO_ENABLED=0 go run ./test/race-fs -seconds $(or $(RACE),60)
+
 bench: build ## ratios against plain processes, bubblewrap, a bare HTTP client and a bare SDK server
 	@CGO_ENABLED=0 go run ./test/bench
 
