@@ -143,6 +143,14 @@ func mountBelow(dir string) (func(), error) {
 	if err := os.WriteFile(dir+"/inner/secret", []byte("mounted secret"), 0o644); err != nil {
 		return undo, err
 	}
+	if err := os.MkdirAll(dir+"/inner/a/root", 0o755); err != nil {
+		return undo, err
+	}
+	for _, name := range []string{"/inner/a/root/known", "/inner/a/unknown"} {
+		if err := os.WriteFile(dir+name, []byte("mounted secret"), 0o644); err != nil {
+			return undo, err
+		}
+	}
 	if err := unix.Mount(dir+"/inner/secret", dir+"/file", "", unix.MS_BIND, ""); err != nil {
 		return undo, err
 	}

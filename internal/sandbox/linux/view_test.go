@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sekisho/internal/fault"
+	"sekisho/internal/fileop"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/rootio"
 )
 
 // optional are the paths that only some machines have.
@@ -266,6 +268,45 @@ func TestMountsBelowARootStayOutside(t *testing.T) {
 	f.open()
 	if out := f.sh(look, dir).ok(t); out != "file\ninner\n" {
 		t.Errorf("got %q", out)
+	}
+}
+
+// A root in a mount of the host below another root: the way to it is visible, and nothing beside the way.
+//
+// proves A-POL-14, A-POL-02, A-SBX-01
+func TestARootInAMountBelowARoot(t *testing.T) {
+	f := declare(t)
+	dir := os.Getenv(mountEnv)
+	if dir == "" && os.Geteuid() != 0 {
+		return // an ordinary user cannot make them; the run that root starts has them
+	}
+	if dir == "" {
+		dir = f.dir + "/mounted"
+		undo, err := mountBelow(dir)
+		t.Cleanup(undo)
+		must(t, err)
+	}
+	f.grant(dir, sandbox.Read, sandbox.OriginMount)
+	f.grant(dir+"/inner/a/root", sandbox.Read, sandbox.OriginMount)
+	f.open()
+	const look = `cat "$1/inner/a/root/known"; cat "$1/inner/secret" "$1/inner/a/unknown"; ls "$1/inner" "$1/inner/a"; touch "$1/inner/a/x"; echo`
+	if out := f.control(look, dir).ok(t); strings.Count(out, "mounted secret") != 3 {
+		t.Fatalf("control: %q", out)
+	}
+	if out := f.sh(look, dir).ok(t); strings.Count(out, "mounted secret") != 1 || strings.Contains(out, "unknown") || !strings.Contains(out, "root\n") {
+		t.Errorf("got %q", out)
+	}
+	set, err := rootio.NewSet(fileop.OS(), f.policy.Roots, nil)
+	must(t, err)
+	defer set.Close()
+	for name, want := range map[string]fault.Code{"/inner/a/root/known": "", "/inner/secret": fault.PolicyDenied, "/inner/a/unknown": fault.PolicyDenied} {
+		target, err := set.Resolve(dir+name, rootio.Existing)
+		if err == nil {
+			target.Close()
+		}
+		if fault.CodeOf(err) != want {
+			t.Errorf("file tools, %s: %v", name, err)
+		}
 	}
 }
 

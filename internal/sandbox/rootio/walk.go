@@ -132,6 +132,10 @@ func (w *walk) step(name string) (*Target, error) {
 		return nil, changed(path, err)
 	}
 	if errors.Is(err, syscall.EXDEV) {
+		if w.set.ancestors[path] { // of the mount nothing is seen but the way to the root in it
+			w.stack = append(w.stack, node{path: path, name: name})
+			return nil, nil
+		}
 		return nil, denied("mount_point", w.asked)
 	}
 	if err != nil {

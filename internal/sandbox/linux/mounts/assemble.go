@@ -69,7 +69,7 @@ func Assemble(l wire.Layout, passed []*os.File) (map[string]sandbox.FileID, erro
 		if b.Copy {
 			err = private.attach(b, passed[b.FD])
 		} else {
-			err = copies[i].attach(root, b)
+			err = copies[i].attach(root, b, l.Binds)
 		}
 		if err != nil {
 			return nil, err
@@ -154,12 +154,12 @@ func prepare(b wire.Bind, passed []*os.File) (*detached, error) {
 	return &detached{f, under}, nil
 }
 
-func (d *detached) attach(root *os.File, b wire.Bind) error {
+func (d *detached) attach(root *os.File, b wire.Bind, all []wire.Bind) error {
 	if err := put(root, b.Target, d.mount, b.File, b.Make); err != nil {
 		return err
 	}
 	for _, rel := range d.under {
-		if err := cover(root, b.Target+rel); err != nil {
+		if err := cover(root, b.Target+rel, all); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ package mounts
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -58,15 +59,14 @@ func mountsUnder(info, path string) []string {
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // cover puts something over the mount point at an absolute path of the new root, so that nothing of what lies there is
-// seen, neither of a mount of the host nor of what that mount hides: an empty read-only directory, or a device that
-// cannot be opened. A place that this process cannot reach no payload reaches either, and one that does not exist was
-// itself hidden by another mount.
-func cover(root *os.File, target string) error {
-	file := false
-	at, err := place(root, target, file, false)
-	if errors.Is(err, unix.ENOTDIR) {
-		file = true
-		at, err = place(root, target, file, false)
+// seen, neither of a mount of the host nor of what that mount hides: a read-only directory with nothing in it but the way to
+// other binds, or a device that cannot be opened. A place that this process cannot reach no payload reaches either, and
+// one that does not exist was itself hidden by another mount.
+func cover(root *os.File, target string, all []wire.Bind) error {
+	at, err := place(root, target, false, false)
+	file := errors.Is(err, unix.ENOTDIR)
+	if file {
+		at, err = place(root, target, true, false)
 	}
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTDIR):
@@ -80,13 +80,38 @@ func cover(root *os.File, target string) error {
 		return err
 	}
 	defer f.Close()
+	if !file {
+		if err := lead(f, target, all); err != nil {
+			return wire.Fail(wire.StageMount, target, err)
+		}
+	}
 	return move(f, at, target)
 }
 
-// blank is a detached mount with nothing in it.
+// lead makes the mount points of the binds below target in its cover, and seals it.
+func lead(cover *os.File, target string, all []wire.Bind) error {
+	for _, b := range all {
+		rel, below := strings.CutPrefix(b.Target, target+"/")
+		if !below {
+			continue
+		}
+		at, err := place(cover, rel, b.File, true)
+		if err != nil {
+			return err
+		}
+		at.Close()
+	}
+	set := unix.MountAttr{Attr_set: ReadOnly}
+	if err := unix.MountSetattr(int(cover.Fd()), "", unix.AT_EMPTY_PATH, &set); err != nil {
+		return fmt.Errorf("mount_setattr: %w", err)
+	}
+	return nil
+}
+
+// blank is a detached mount with nothing in it; a directory can still be written.
 func blank(file bool) (*os.File, error) {
 	if !file {
-		return tmpfs(1<<12, Base|ReadOnly|NoExec, "0555")
+		return tmpfs(1<<16, Base|NoExec, "0555")
 	}
 	null, err := OpenSource("/dev/null", sandbox.FileID{}, true)
 	if err != nil {
