@@ -121,6 +121,9 @@ func (v *world) attack(ctx context.Context, d time.Duration) ([]count, int, erro
 	}
 	counts := make([]count, len(attempts))
 	for end := time.Now().Add(d); time.Now().Before(end) && err == nil && ctx.Err() == nil; {
+		if err = v.renew(); err != nil {
+			break
+		}
 		for i, a := range attempts {
 			if a.before != nil {
 				if err = a.before(v); err != nil {

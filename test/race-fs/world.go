@@ -190,6 +190,20 @@ func (v *world) call(ctx context.Context, name string, args map[string]any) (age
 	}, agent.ToolCall{ID: "c", Name: name, Arguments: raw}), nil
 }
 
+// renew makes the link of the file again after a tool has replaced it: then both names are files, and nothing is raced for.
+func (v *world) renew() error {
+	for _, name := range []string{"/f", "/g"} {
+		if _, err := os.Readlink(v.w + name); err == nil {
+			return nil
+		}
+	}
+	made := v.w + "/made-link"
+	if err := os.Symlink("../out/s", made); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Rename(made, v.w+"/g")
+}
+
 // changed lists what is outside other than layout left it.
 func changed(out string) []string {
 	var found []string
