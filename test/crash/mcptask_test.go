@@ -329,3 +329,71 @@ func alive(t *testing.T, task string) int {
 	}
 	return n
 }
+
+// What a server tells of other servers' tasks: nothing while they live; once they have ended, in order or by a kill, how their
+// tasks ended; and what they left unfinished when the next start has made it failed.
+//
+// proves A-MCP-12, A-TX-06
+func TestTasksOfOtherServers(t *testing.T) {
+	s := newSite(t, script(short))
+	s.records = true
+	start := func() *client {
+		t.Helper()
+		c, err := s.start(s.product, 0)
+		if err != nil {
+			t.Fatalf("start: %v\n%s", err, s.log())
+		}
+		return c
+	}
+	watcher, orderly, doomed := start(), start(), start()
+	var done []mcpTask
+	for _, c := range []*client{orderly, doomed} {
+		m, err := c.runTask()
+		if err != nil || m.Status != "completed" {
+			t.Fatalf("%+v %v\n%s", m, err, s.log())
+		}
+		done = append(done, m)
+		if err := os.RemoveAll(s.workspace + "/made"); err != nil { // the script makes it anew
+			t.Fatal(err)
+		}
+	}
+	unknown := func(c *client, id string) bool {
+		_, err := c.get(id)
+		return err != nil && strings.Contains(err.Error(), "-32602")
+	}
+	for i, m := range done {
+		if !unknown(watcher, m.ID) {
+			t.Errorf("task %d of a living server is told", i)
+		}
+	}
+	if err := orderly.close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := doomed.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	doomed.close()
+	late := start()
+	for i, m := range done {
+		for name, c := range map[string]*client{"a server that ran meanwhile": watcher, "a later server": late} {
+			if now, err := c.get(m.ID); err != nil || now.told() != m.told() {
+				t.Errorf("task %d, %s: %+v %v, was %+v", i, name, now, err, m)
+			}
+		}
+	}
+	audit, err := os.ReadFile(s.stateRoot() + "/logs/audit.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(audit), `"event":"recovery.start"`); n != 1 {
+		t.Errorf("%d recoveries are in the audit, want that of the killed server", n)
+	}
+	for _, c := range []*client{watcher, late} {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.leftovers(); err != nil {
+		t.Error(err)
+	}
+}
