@@ -53,8 +53,8 @@ func newHTTPServer(t *testing.T) (*Server, *endingRuntime) {
 	return s, rt
 }
 
-// post answers one request; name is the Mcp-Name header, version the protocol version.
-func post(ctx context.Context, s *Server, version, method, name, params string) (status int, result map[string]any, code float64) {
+// postTask answers one request; name is the Mcp-Name header, version the protocol version.
+func postTask(ctx context.Context, s *Server, version, method, name, params string) (status int, result map[string]any, code float64) {
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(body))
 	r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {version}}
@@ -81,7 +81,7 @@ func post(ctx context.Context, s *Server, version, method, name, params string) 
 func TestTasksOverHTTP(t *testing.T) {
 	s, rt := newHTTPServer(t)
 	gone, goes := context.WithCancel(t.Context())
-	status, created, _ := post(gone, s, modernVersion, "tools/call", "agent_run", `{"name":"agent_run","arguments":{"request":"x"},`+optedMeta+`}`)
+	status, created, _ := postTask(gone, s, modernVersion, "tools/call", "agent_run", `{"name":"agent_run","arguments":{"request":"x"},`+optedMeta+`}`)
 	id, _ := created["taskId"].(string)
 	if status != 200 || created["resultType"] != "task" || id == "" || rt.last().Owner != "" {
 		t.Fatalf("%d %v", status, created)
@@ -107,13 +107,13 @@ func TestTasksOverHTTP(t *testing.T) {
 			"legacy era":      {"2025-11-25", "", task + `"_meta":{}}`, 200, -32601},
 			"legacy, opts in": {"2025-11-25", "", task + `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}`, 200, -32601},
 		} {
-			if status, _, code := post(t.Context(), s, c.version, method, c.name, c.params); status != c.status || code != c.code {
+			if status, _, code := postTask(t.Context(), s, c.version, method, c.name, c.params); status != c.status || code != c.code {
 				t.Errorf("%s, %s: %d %v, want %d %v", method, what, status, code, c.status, c.code)
 			}
 		}
 	}
 	for _, method := range []string{"tasks/result", "tasks/list"} {
-		if status, _, code := post(t.Context(), s, modernVersion, method, id, task+optedMeta+`}`); status != 404 || code != -32601 {
+		if status, _, code := postTask(t.Context(), s, modernVersion, method, id, task+optedMeta+`}`); status != 404 || code != -32601 {
 			t.Errorf("%s: %d %v", method, status, code)
 		}
 	}
