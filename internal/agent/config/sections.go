@@ -164,11 +164,6 @@ func (s *sections) logging(m *yamltree.Section) {
 // count reads a positive number.
 func count(v yamltree.Value, def int64) int { return int(v.Int(def, 1, math.MaxInt32)) }
 
-// later refuses a value that switches on what this release does not have yet.
-func later(v yamltree.Value, accepted string) {
-	v.Refuse(fault.FeatureUnavailable, yamltree.T("config.later", "value", v.Shown()), yamltree.T("yaml.accepts.one_of", "values", accepted))
-}
-
 // path makes a written path absolute against the base file's directory (A-CFG-06).
 func (s *sections) path(v yamltree.Value) Path {
 	text := v.Text("")

@@ -223,3 +223,13 @@ func into(t *testing.T, dir, program string) string {
 	must(t, os.WriteFile(path, data, 0o755))
 	return path
 }
+
+// networkBackend is a backend for a policy with a network.
+func networkBackend(t *testing.T) *linux.Backend {
+	t.Helper()
+	program, err := bin.Build("cmd/agent-mcp")
+	must(t, err)
+	b, err := linux.New(linux.Options{Program: program, Files: fileop.OS(), Cgroup: cgroupSetting(), Network: true})
+	must(t, err)
+	return b
+}
