@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help model-given setup build demo demo-negative test check race sandbox work selftest network contract contract-update conformance clients bench bench-relay e2e-core relay page page-check mutants fuzz fuzz-frames clean
+.PHONY: help model-given setup build demo demo-negative test check race sandbox work selftest network contract contract-update conformance clients http-soak bench bench-relay e2e-core relay page page-check mutants fuzz fuzz-frames clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
