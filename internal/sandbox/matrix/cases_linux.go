@@ -4,5 +4,5 @@ import "slices"
 
 // cases are the rows of Linux, one list per subject.
 var cases = slices.Concat(profileCases, linkCases, entryCases, scriptCases, treeCases, reachCases, baselineCases, protectedCases,
-	attackFileCases, attackRootCases, attackProcessCases, attackInitCases, attackNetworkCases,
+	attackFileCases, attackRootCases, attackGuardCases, attackProcessCases, attackInitCases, attackNetworkCases,
 	networkCases, attackEndpointCases)

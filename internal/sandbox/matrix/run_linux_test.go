@@ -35,7 +35,7 @@ func TestSomeRowsOnThisMachine(t *testing.T) {
 	}
 	env := Env{Backend: backend, Payload: payload, Dir: product.Dir(t), Cgroup: "auto", Instance: fmt.Sprint("matrix-", os.Getpid()), Race: 1,
 		Roots: func(roots []sandbox.Root) (*rootio.Set, error) { return rootio.NewSet(fileop.OS(), roots, nil) },
-		Only:  []string{"ST-01", "ST-02", "ST-03", "ST-12", "ST-04", "ST-27", "AC-58", "AC-12", "AC-34", "AC-53", "AC-54"}}
+		Only:  []string{"ST-01", "ST-02", "ST-03", "ST-12", "ST-04", "ST-27", "AC-8", "AC-21", "AC-57", "AC-58", "AC-12", "AC-34", "AC-53", "AC-54"}}
 	for _, r := range Run(t.Context(), env, nil) {
 		if r.Status != Passed {
 			t.Errorf("%s %s: %s", r.ID, r.Status, r.Detail)

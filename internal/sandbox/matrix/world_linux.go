@@ -18,6 +18,7 @@ import (
 
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/forward"
+	"sekisho/internal/sandbox/guard"
 	"sekisho/internal/sandbox/policy"
 	"sekisho/internal/sandbox/resolve"
 )
@@ -29,6 +30,7 @@ type world struct {
 	env        Env
 	real, twin *layout
 	policy     sandbox.EffectivePolicy
+	watch      guard.Watch
 	undos      []sandbox.Undo
 	job        sandbox.Job
 	audit      heard                   // of the network's rules
@@ -108,6 +110,9 @@ func (w *world) prepare(profile string, changes []change) (err error) {
 
 // open applies the policy as the broker does and opens the sandbox.
 func (w *world) open() error {
+	if err := w.survey(); err != nil {
+		return err
+	}
 	steps, err := w.env.Backend.Plan(w.policy)
 	if err != nil {
 		return err
