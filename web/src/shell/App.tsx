@@ -6,7 +6,7 @@ import { Dock } from "../dock/Dock";
 import { Feed } from "../feed/Feed";
 import { Sprite } from "../parts/Icon";
 import { Button, Dialog, IconButton } from "../parts/parts";
-import { connection, current, dialog, opened, opening, panel, ready, threads, waiting } from "../state/page";
+import { connected, connection, current, dialog, opened, opening, panel, ready, threads, waiting } from "../state/page";
 import { alert, polite } from "../state/say";
 import { texts } from "../text";
 import { Banner } from "./Banner";
@@ -111,6 +111,5 @@ function Thread() {
 
 function Welcome() {
   const m = texts.value;
-  const c = connection.value;
-  return <p class="muted empty">{c?.state === "connected" ? (threads.value.length === 0 ? m.welcomeFirst : m.welcome) : m.welcomeOffline}</p>;
+  return <p class="muted empty">{connected.value ? (threads.value.length === 0 ? m.welcomeFirst : m.welcome) : m.welcomeOffline}</p>;
 }

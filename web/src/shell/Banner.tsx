@@ -14,7 +14,7 @@ export function Banner() {
   const m = texts.value;
   const p = phase.value, c = connection.value, head = opened.value?.head;
   if (p.name === "refused") {
-    return <Frame tone="bad" title={m.refusedTitle} text={m.refusedText}><Admit compact /></Frame>;
+    return <Frame tone="bad" title={m.refusedTitle} text={<Rich>{m.refusedText}</Rich>}><Admit compact /></Frame>;
   }
   if (p.name === "mismatch") return <Frame tone="bad" title={m.connMismatch} text={m.mismatchText} />;
   if (p.name === "lost") return <Frame tone="attn" title={m.lostTitle} text={<><Time ms={p.sinceMs} class="" />{m.stop} {m.lostText}</>} />;
