@@ -97,3 +97,13 @@ test("the worker's draft wins only when it is newer, and sending empties the box
   sent("t", "more");
   assert.equal(peekText("t"), "");
 });
+
+test("a text waits when another owner has come before it was handed over", async () => {
+  const { s, calls } = page();
+  s.value = state(owner({ account: "d" }));
+  fold(s.value);
+  setText("t", "of d");
+  s.value = state(owner({ account: "e", epoch: 9 }));
+  await new Promise((r) => setTimeout(r, 300));
+  assert.deepEqual(calls.filter((c) => c.kind === "draft.set"), []);
+});
