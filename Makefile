@@ -86,6 +86,9 @@ page-check: web/node_modules ## types and unit tests of the page; fails when the
 web/node_modules: web/package-lock.json
 	@cd web && npm ci --ignore-scripts --no-audit --no-fund && touch node_modules
 
+http-soak: setup ## 1,000 stdio clients one after another, 10,000 HTTP calls: nothing gathers
+	CGO_ENABLED=0 SEKISHO_SOAK=1 go test -count=1 -timeout 30m -run 'TestSequentialClients|TestSoakLeavesNothing' -v ./test/stdio ./test/overhttp
+
 relay: build ## try relaycodex: pinned codex from npm, a scripted model, nothing kept; CODEX_HOME=~/.codex: your own account (DIR=where it works)
 	@codex="$$(scripts/codex 0.159.1)" && CGO_ENABLED=0 go build -o $(BIN)/newcomer ./test/newcomer && exec $(BIN)/newcomer -relay $(BIN)/relaycodex -codex "$$codex" $(if $(filter command line,$(origin CODEX_HOME)),-codex-home '$(CODEX_HOME)') $(if $(DIR),-dir '$(DIR)')
 
