@@ -80,6 +80,7 @@ func jobs() []job {
 				}
 				return "install from a registry on the allowed port, its install script, test, npx, ci", nil
 			}},
+		{name: "servers", registry: true, prepare: files(serverProject), steps: []step{run("python3", "server.py"), run("node", "server.mjs")}, judge: says("node answers 200")},
 		{name: "node", prepare: files(nodeProject), steps: []step{run("node", "workers.mjs"), run("node", "children.cjs")}, judge: says("children 4")},
 		{name: "git", prepare: gitRepository, steps: []step{
 			run("git", "add", "."), run("git", "commit", "-q", "-m", "Add a file"), run("git", "switch", "-q", "-c", "topic"),

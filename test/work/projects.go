@@ -105,6 +105,20 @@ var pythonPackage = map[string]string{
 	"pkg/greeting.py":    "import sys\ndef main():\n    print('greetings from', sys.prefix)\n",
 }
 
+var serverProject = map[string]string{
+	"server.py": `import http.server, threading, urllib.request
+s = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=s.serve_forever, daemon=True).start()
+print("python answers", urllib.request.urlopen("http://127.0.0.1:%d/" % s.server_port).status)
+`,
+	"server.mjs": `import http from 'node:http';
+const s = http.createServer((q, r) => r.end('x')).listen(0, '127.0.0.1', async () => {
+  console.log('node answers', (await fetch('http://127.0.0.1:' + s.address().port)).status);
+  s.close();
+});
+`,
+}
+
 var nodeProject = map[string]string{
 	"workers.mjs": `import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { fileURLToPath } from 'node:url';
