@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -68,19 +69,15 @@ func TestAnExcessEndsTheTree(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var measured, emptied atomic.Int32
 				s := filling(time.Now(), &measured, &emptied, c.failing)
-				ctx := t.Context()
-				if c.cancel > 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, c.cancel)
-					defer cancel()
-				}
+				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(c.cancel, time.Hour))
+				defer cancel()
 				begun := time.Now()
 				p := s.process(c.process)
 				exit, err := p.Wait(ctx)
 				if fault.CodeOf(err) != c.want || emptied.Load() != c.emptied {
 					t.Errorf("got %v after %v, emptied %d times", err, time.Since(begun), emptied.Load())
 				}
-				if e := fault.As(err); c.want == fault.ResourceStorageLimit && (e.Args["key"] != "sandbox.temp_mb" || e.Args["mb"] != "10" || exit.Code != -1) {
+				if e := fault.As(err); c.want == fault.ResourceStorageLimit && (e == nil || e.Args["key"] != "sandbox.temp_mb" || e.Args["mb"] != "10" || exit.Code != -1) {
 					t.Errorf("it does not name the cap: %+v, %+v", e, exit)
 				}
 				if again, err2 := p.Wait(ctx); again != exit || !errors.Is(err2, err) {
