@@ -1,10 +1,6 @@
 package guard
 
-const (
-	linux  = "./internal/sandbox/linux"
-	tools  = "./internal/agent/tool"
-	broker = "./internal/sandbox/broker"
-)
+const tools = "./internal/agent/tool"
 
 // scriptGuards are about scripts, variables, TEMP and HOME (ADR 18).
 var scriptGuards = []Guard{
@@ -19,7 +15,7 @@ var scriptGuards = []Guard{
 	{"an artifact's interpreter lies in an executable root", []string{"A-POL-11"}, "internal/agent/tool/program.go",
 		"if !policy.Decide(d.deps.Policy, want).Allow {", "if !policy.Decide(d.deps.Policy, want).Allow && d == nil {", tools, "TestRunRefusesScriptsWithoutAnInterpreter", false},
 	{"a variable that looks like a credential is refused", []string{"A-SBX-08"}, "internal/sandbox/policy/environment.go",
-		"case credential(name):", "case credential(\"\"):", "./internal/sandbox/policy", "TestRefusedVariables", false},
+		"case credential(name):", "case credential(\"\"):", policy, "TestRefusedVariables", false},
 	{"who exceeds a cap is ended", []string{"A-SBX-08", "A-SBX-02"}, "internal/sandbox/broker/storage.go",
 		"case size.Over(c.bytes()):", "case size.Over(1 << 60):", broker, "TestAnExcessEndsTheTree", false},
 	{"files without a name count", []string{"A-SBX-08"}, "internal/sandbox/broker/storage.go",
