@@ -1,11 +1,13 @@
 package config
 
 import (
+	"bufio"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,6 +103,22 @@ func TestPagesOfRelaycodexAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer alive.Close()
+	var asked sync.WaitGroup
+	asked.Go(func() {
+		for {
+			c, err := alive.Accept()
+			if err != nil {
+				return
+			}
+			line, err := bufio.NewReader(c).ReadString('\n')
+			if _, werr := c.Write([]byte("{}\n")); err != nil || werr != nil || !strings.HasPrefix(line, `{"version":1,`) {
+				t.Errorf("a relaycodex was left without a question: %q %v %v", line, err, werr)
+			}
+			c.Close()
+		}
+	})
+	defer asked.Wait()
 	defer alive.Close()
 	dead, err := net.Listen("unix", w.relay("b", `{"version":1,"port":4002}`))
 	if err != nil {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/netip"
@@ -66,7 +67,7 @@ const (
 	relayPage    = "page.json"
 	relaySocket  = "control.sock"
 	maxPageBytes = 4 << 10
-	relayTime    = 5 * time.Second
+	relayTime    = time.Second
 )
 
 // relays finds the pages of the relaycodex instances that run below a state root.
@@ -103,13 +104,20 @@ func relays(root string) ([]policy.Server, error) {
 	return out, nil
 }
 
-// ended tells whether an instance is known to have ended: its socket is there and nobody answers it.
+// ended tells whether an instance is known to have ended: its socket is there and nobody is behind it. Whoever is asked a
+// question, one that no version knows, and its answer is taken: hanging up would be a failure in its log.
 func ended(socket string) bool {
 	c, err := net.DialTimeout("unix", socket, relayTime)
-	if err == nil {
-		c.Close()
+	if err != nil {
+		return errors.Is(err, syscall.ECONNREFUSED)
 	}
-	return errors.Is(err, syscall.ECONNREFUSED)
+	defer c.Close()
+	if c.SetDeadline(time.Now().Add(relayTime)) == nil {
+		if _, err := io.WriteString(c, `{"version":1,"want":"nothing"}`+"\n"); err == nil {
+			_, _ = io.CopyN(io.Discard, c, maxPageBytes) // what it says does not matter
+		}
+	}
+	return false
 }
 
 func unreadable(path string, err error) error {

@@ -68,13 +68,36 @@ func (b *Broker) network(ctx context.Context, session string, p *sandbox.Effecti
 			return nil, unaudited(err)
 		}
 	}
-	guards := func(to netip.AddrPort) (bool, error) {
-		now, err := n.Machine()
-		return err != nil || machine.Guards(to) || now.Guards(to), err
-	}
-	f := forward.New(forward.Options{Session: session, Task: p.Task.Task, Audit: n.Audit, Guards: guards})
+	g := &guards{ask: n.Machine, now: b.deps.Now, first: machine}
+	f := forward.New(forward.Options{Session: session, Task: p.Task.Task, Audit: n.Audit, Guards: g.guards})
 	p.Task.Network, p.Task.Forward = snapshot, f
 	return f, nil
+}
+
+// guards tells before each connection whether its address has become a server that no payload may reach. Asking touches files
+// and the servers themselves, so that a program which connects all the time must not make us ask all the time.
+type guards struct {
+	ask   func() (policy.Machine, error)
+	now   func() time.Time
+	first policy.Machine // with what names resolved to
+
+	mu    sync.Mutex
+	asked time.Time
+	last  policy.Machine
+	err   error
+}
+
+// guardsTime is how long an answer counts.
+const guardsTime = time.Second
+
+func (g *guards) guards(to netip.AddrPort) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := g.now(); g.asked.IsZero() || now.Sub(g.asked) >= guardsTime {
+		g.last, g.err = g.ask()
+		g.asked = now
+	}
+	return g.first.Guards(to) || g.last.Guards(to), g.err
 }
 
 // resolve looks all names up at once. A name that fails has no addresses.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -176,5 +177,27 @@ func TestAPolicyWithoutANetworkAsksNothing(t *testing.T) {
 	}
 	if err := job.Close(t.Context()); err != nil || len(n.resolver.asked) > 0 || n.backend.policy.Task.Forward != nil {
 		t.Errorf("%v, asked %v", err, n.resolver.asked)
+	}
+}
+
+// proves A-POL-06
+func TestServersAreLookedForAtMostOnceASecond(t *testing.T) {
+	asked, now := 0, time.Unix(1000, 0)
+	var answer policy.Machine
+	g := &guards{ask: func() (policy.Machine, error) { asked++; return answer, nil }, now: func() time.Time { return now },
+		first: policy.Machine{Servers: []policy.Server{{Kind: policy.ServerModel, Host: "gpu.example", Port: 1, Addresses: []netip.Addr{netip.MustParseAddr("93.0.0.1")}}}}}
+	to := netip.MustParseAddrPort("127.0.0.1:4000")
+	for range 100 {
+		if yes, err := g.guards(to); yes || err != nil {
+			t.Fatal(yes, err)
+		}
+	}
+	answer.Servers = []policy.Server{{Kind: policy.ServerRelay, Host: "127.0.0.1", Port: 4000}}
+	now = now.Add(guardsTime)
+	if yes, _ := g.guards(to); !yes || asked != 2 {
+		t.Errorf("a relaycodex that started: guarded %v, asked %d times", yes, asked)
+	}
+	if yes, _ := g.guards(netip.MustParseAddrPort("93.0.0.1:1")); !yes {
+		t.Error("what the model server's name resolved to is forgotten")
 	}
 }
