@@ -9,8 +9,6 @@ import (
 	"sekisho/internal/fileop"
 )
 
-const lockName = "instance.lock"
-
 func openNoFollow(parent *os.File, name string) (*os.File, error) {
 	path := filepath.Join(parent.Name(), name)
 	st, err := os.Lstat(path)

@@ -78,6 +78,24 @@ func (i *Instance) ID() string { return i.id }
 // Path is the directory's path.
 func (i *Instance) Path() string { return i.f.Name() }
 
+// lockName is the file that is locked where a directory cannot be.
+const lockName = "instance.lock"
+
+// Names lists what is in the directory, without the lock. A directory that is gone has nothing.
+func (i *Instance) Names() ([]string, error) {
+	entries, err := os.ReadDir(i.Path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Name() != lockName {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
 // Sub opens the directory name directly below the instance directory, creating it with mode 0700. The caller closes it.
 func (i *Instance) Sub(name string) (*os.File, error) {
 	f, err := openSub(i.dir.fsys, i.f, name)

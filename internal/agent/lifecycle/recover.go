@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"sekisho/internal/agent/filetx"
@@ -65,16 +65,8 @@ func (r recovery) all(ctx context.Context, dir *statedir.Dir) error {
 
 // onlyRecords reports whether nothing is left of an instance but records of MCP tasks, or nothing at all.
 func onlyRecords(i *statedir.Instance) (bool, error) {
-	left, err := os.ReadDir(i.Path())
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	for _, e := range left {
-		if e.Name() != taskstore.Dir {
-			return false, err
-		}
-	}
-	return true, err
+	names, err := i.Names()
+	return !slices.ContainsFunc(names, func(name string) bool { return name != taskstore.Dir }), err
 }
 
 // one recovers one instance: first its process tree and sandbox resources, then its file transactions, so that nothing of

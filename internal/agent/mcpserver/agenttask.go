@@ -37,6 +37,8 @@ func (s *Server) runAsTask(offer *tasks.Offer, request runtime.Request) (string,
 		return request.TaskID, nil
 	case refused != nil:
 		return "", refused
+	case errors.Is(err, tasks.ErrClosing):
+		return "", fault.New(fault.ServerStopping)
 	case errors.Is(err, taskstore.ErrFull):
 		s.log.Warn("no room for another task record; answered without one")
 		return "", nil

@@ -52,8 +52,12 @@ type Extension struct {
 
 	mu       sync.Mutex
 	live     map[string]*live
-	watching sync.WaitGroup
+	closing  bool
+	watching sync.WaitGroup // added to under mu, and never once closing is set
 }
+
+// ErrClosing reports that the server ends and takes no further task.
+var ErrClosing = errors.New("the server is ending")
 
 // live is a task whose record is not known to be terminal.
 type live struct {
@@ -138,9 +142,22 @@ func Offered(ctx context.Context) *Offer {
 
 // Accept makes a task: first its record, then, by start, its work. The id must be new. When start fails the record is removed
 // and its error returned: the request is then answered as without an offer. Any other error means that no record could be
-// written, and nothing was started.
+// written, or ErrClosing, and nothing was started.
 func (o *Offer) Accept(id, message string, start func() (Work, error)) error {
 	x := o.extension
+	x.mu.Lock()
+	if x.closing {
+		x.mu.Unlock()
+		return ErrClosing
+	}
+	x.watching.Add(1) // until here fails, or the watcher below has ended
+	x.mu.Unlock()
+	watched := false
+	defer func() {
+		if !watched {
+			x.watching.Done()
+		}
+	}()
 	record, err := x.store.Create(id, message)
 	if err != nil {
 		return err
@@ -156,12 +173,14 @@ func (o *Offer) Accept(id, message string, start func() (Work, error)) error {
 	x.mu.Lock()
 	x.live[id] = l
 	x.mu.Unlock()
-	x.watching.Go(func() {
+	watched = true
+	go func() {
+		defer x.watching.Done()
 		<-work.Done()
 		if err := x.settle(l); err != nil {
 			x.log.Error("a task's end could not be written", "task_id", id, "error", err)
 		}
-	})
+	}()
 	o.accepted = &created{ResultType: resultTask, wireTask: wire(record)}
 	return nil
 }
@@ -181,8 +200,11 @@ func (x *Extension) settle(l *live) error {
 	return nil
 }
 
-// Wait returns when the end of every task whose work has ended is written, or with ctx's error. The caller has ended the work.
+// Wait takes no further task and returns when the end of every task is written, or with ctx's error. The caller ends the work.
 func (x *Extension) Wait(ctx context.Context) error {
+	x.mu.Lock()
+	x.closing = true
+	x.mu.Unlock()
 	done := make(chan struct{})
 	go func() { x.watching.Wait(); close(done) }()
 	select {

@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -380,6 +381,13 @@ func TestUnknownIDs(t *testing.T) {
 			same(t, name+" "+method, failure, `{"code":-32602,"message":"unknown or expired task"}`)
 		}
 	}
+	for _, params := range []string{`{"TaskID":"` + id + `","inputResponses":{},` + opted + `}`, `{"task_id":"` + id + `","inputResponses":{},` + opted + `}`} {
+		for _, method := range Methods() {
+			if _, failure := w.call(method, params); failure["code"] != -32602.0 {
+				t.Errorf("%s takes %s: %v", method, params, failure)
+			}
+		}
+	}
 	for _, responses := range []string{`7`, `null`, `[]`, `{"a":1,"a":2}`} {
 		_, failure := w.call("tasks/update", `{"taskId":"`+id+`","inputResponses":`+responses+`,`+opted+`}`)
 		same(t, "responses "+responses, failure, `{"code":-32602,"message":"inputResponses must be an object"}`)
@@ -449,4 +457,47 @@ func (f *fullOnce) Write(file *os.File, p []byte) error {
 		return crashfs.ErrStopped
 	}
 	return f.FS.Write(file, p)
+}
+
+// Tasks that are accepted while the server ends are waited for or refused; none is forgotten.
+//
+// proves A-MCP-12, A-STOP-01
+func TestAcceptingWhileEnding(t *testing.T) {
+	for range 20 {
+		w := newWorld(t, fileop.OS())
+		var accepting sync.WaitGroup
+		var mu sync.Mutex
+		var accepted []string
+		for range 8 {
+			accepting.Go(func() {
+				id := uuid.NewString()
+				o := &Offer{extension: w.extension}
+				err := o.Accept(id, "m", func() (Work, error) {
+					j := &job{done: make(chan struct{})}
+					j.end(taskstore.Outcome{Status: taskstore.Cancelled})
+					return j, nil
+				})
+				switch {
+				case err == nil:
+					mu.Lock()
+					accepted = append(accepted, id)
+					mu.Unlock()
+				case !errors.Is(err, ErrClosing):
+					t.Error(err)
+				}
+			})
+		}
+		if err := w.extension.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		accepting.Wait()
+		for _, id := range accepted {
+			if r, err := w.extension.store.Get(t.Context(), id); err != nil || r.Status != taskstore.Cancelled {
+				t.Errorf("%+v %v", r, err)
+			}
+		}
+		if err := (&Offer{extension: w.extension}).Accept(uuid.NewString(), "m", nil); !errors.Is(err, ErrClosing) {
+			t.Error("after the end:", err)
+		}
+	}
 }
