@@ -237,3 +237,46 @@ func TestAClientThatClosesStderrIsStillServed(t *testing.T) {
 		t.Errorf("instances left: %v", left)
 	}
 }
+
+// What a task would meet in its workspace is said when a configuration is applied and when a server starts.
+//
+// proves A-POL-10, A-POL-14
+func TestApplyAndStartTellWhatATaskWouldMeet(t *testing.T) {
+	s := newSite(t, "")
+	if err := os.WriteFile(s.dir+"/outside", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(s.dir+"/outside", s.dir+"/project/linked"); err != nil {
+		t.Fatal(err)
+	}
+	told := func(want string) {
+		t.Helper()
+		out, err := s.command("apply", s.config, "--yes").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("apply does not say %q: %v\n%s", want, err, out)
+		}
+		v := s.start()
+		v.send(initialize)
+		v.answer()
+		v.in.Close()
+		if code, _ := v.awaitEnd(10 * time.Second); code != 0 || !strings.Contains(v.log(), want) {
+			t.Errorf("the start does not say %q: exit %d\n%s", want, code, v.log())
+		}
+	}
+	told(s.dir + "/project/linked")
+	if err := os.Remove(s.dir + "/project/linked"); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() != 0 {
+		return // only root can make files of others
+	}
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(s.dir+"/project/"+name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(s.dir+"/project/"+name, 12345, 12345); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told("2 files and directories in the writable directories, first " + s.dir + "/project/a")
+}

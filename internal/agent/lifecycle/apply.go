@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"sekisho/internal/agent/config"
@@ -31,6 +32,9 @@ func Apply(ctx context.Context, o ApplyOptions) int {
 	if err != nil {
 		s.report(s.loaded.Locale, err)
 		return ExitFailure
+	}
+	for _, line := range s.examine(ctx, &resolved.Policy) {
+		fmt.Fprintln(s.Stderr, line)
 	}
 	return ExitOK
 }

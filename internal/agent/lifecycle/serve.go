@@ -82,6 +82,9 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 	if err := preflight(ctx, backend, backendErr); err != nil {
 		return s.startable(err)
 	}
+	for _, line := range s.examine(ctx, &resolved.Policy) {
+		logs.Warn(line)
+	}
 	a, err := s.assemble(dir, instance, resolved.Policy, backend, logs)
 	if err != nil {
 		return err

@@ -2,7 +2,9 @@ package rootio
 
 import (
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +32,7 @@ var filesystems = map[uint32]string{
 	0xfe534d42: "smb2",
 	0x0000517b: "smb",
 	0x01021997: "9p",
-	0x65735546: "fuse", // virtiofs and every FUSE program
+	0x65735546: "fuse", // virtiofs and every FUSE program; see named
 	0x786f4256: "vboxsf",
 	0xbacbacbc: "vmhgfs",
 	0x00c36400: "ceph",
@@ -49,12 +51,43 @@ var filesystems = map[uint32]string{
 	0x6c6f6f70: "binfmt_misc",
 }
 
+// named is the type that mountinfo tells of the mount of f, such as "virtiofs" or "fuse.sshfs", or "": one number stands for
+// all that answer from outside the kernel.
+func named(f *os.File) string {
+	var st unix.Statx_t
+	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID, &st); err != nil || st.Mask&unix.STATX_MNT_ID == 0 {
+		return ""
+	}
+	info, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	return mountType(string(info), strconv.FormatUint(st.Mnt_id, 10))
+}
+
+// mountType reads mountinfo text: the first field of a line is the mount's number, the first behind the dash the type.
+func mountType(info, id string) string {
+	for line := range strings.Lines(info) {
+		fields := strings.Fields(line)
+		dash := slices.Index(fields, "-")
+		if len(fields) > 0 && fields[0] == id && dash > 0 && dash+1 < len(fields) {
+			return fields[dash+1]
+		}
+	}
+	return ""
+}
+
 func filesystem(f *os.File) (string, error) {
 	var st unix.Statfs_t
 	if err := retry(func() error { return unix.Fstatfs(int(f.Fd()), &st) }); err != nil {
 		return "", err
 	}
 	magic := uint32(st.Type)
+	if magic == unix.FUSE_SUPER_MAGIC {
+		if name := named(f); name != "" {
+			return name, nil
+		}
+	}
 	if name, ok := filesystems[magic]; ok {
 		return name, nil
 	}
