@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -144,6 +145,28 @@ func TestThreadsAreNoProcessesAndStarveNobody(t *testing.T) {
 		notLost(t, f)
 	}
 	f.sh("true").ok(t)
+}
+
+// proves A-SBX-02, A-SBX-09
+//
+// As many busy processes as the limit allows, at the lowest nice value that they can give themselves: PID 1 and the broker still
+// get to end them in time.
+func TestBusyProcessesStarveNobody(t *testing.T) {
+	f := sandboxed(t)
+	program := into(t, f.W, payload(t))
+	script := "n=0; while [ $n -lt 14 ]; do " + program + " spin 100 & n=$((n+1)); done; echo begun; wait"
+	c := f.command("/bin/sh", "-c", script)
+	c.Timeout = 2 * time.Second
+	begun := time.Now()
+	r := f.run(c)
+	r.coded(t, fault.ResourceTimeLimit)
+	if r.out != "begun\n" {
+		t.Errorf("they did not all start: %q", r.out)
+	}
+	if took := time.Since(begun); took > patience/2 {
+		t.Errorf("it took %v to end them", took)
+	}
+	notLost(t, f)
 }
 
 // proves A-SBX-02
