@@ -136,7 +136,14 @@ func (g *group) limit1(bytes string) error {
 	} else if err != nil {
 		return err
 	}
-	return set(g.files, g.memory, limit, bytes)
+	if err := set(g.files, g.memory, limit, bytes); err != nil {
+		return err
+	}
+	// The buffers of TCP connections are counted apart on version 1, and only once they have a limit.
+	if err := set(g.files, g.memory, "memory.kmem.tcp.limit_in_bytes", bytes); err != nil && !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	return nil
 }
 
 // Add implements Group.
