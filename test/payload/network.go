@@ -53,6 +53,8 @@ func init() {
 		"tcp-flood": {"ADDRESS COUNT SECONDS", flood},
 		// A server of one's own at ADDRESS, and a connection to it.
 		"own-server": {"ADDRESS TEXT", ownServer},
+		// COUNT connections to oneself, each filled with bytes that nobody reads; tells how many KiB the kernel took.
+		"tcp-hoard": {"COUNT", hoard},
 		// Sending that connects on the way.
 		"tcp-fastopen": {"IP PORT TEXT", func(a []string) (string, error) {
 			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -153,6 +155,43 @@ func flood(a []string) (string, error) {
 		detail += " " + (*err).Error()
 	}
 	return detail, nil
+}
+
+func hoard(a []string) (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	chunk, total := make([]byte, 64<<10), 0
+	var kept []net.Conn
+	for range min(int(number(a[0])), 1000) {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			return itoa(total >> 10), err
+		}
+		s, err := l.Accept()
+		if err != nil {
+			return itoa(total >> 10), err
+		}
+		kept = append(kept, c, s)
+		raw, err := c.(*net.TCPConn).SyscallConn()
+		if err != nil {
+			return "", err
+		}
+		for full := false; !full; {
+			raw.Write(func(fd uintptr) bool {
+				n, err := unix.Write(int(fd), chunk)
+				total += max(n, 0)
+				full = err != nil
+				return true
+			})
+		}
+	}
+	for _, c := range kept {
+		c.Close()
+	}
+	return itoa(total >> 10), nil
 }
 
 func ownServer(a []string) (string, error) {

@@ -3,6 +3,7 @@
 package linux_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -178,6 +179,34 @@ func TestTheServerKeepsNoListener(t *testing.T) {
 	}
 	if after := count(); after > before {
 		t.Errorf("%d sockets, %d before", after, before)
+	}
+}
+
+// What nobody reads is paid by the sandbox: connections of programs among themselves hold no more of the kernel's memory than
+// the sandbox may have.
+//
+// proves A-SBX-02, A-POL-07
+func TestBuffersOfConnectionsAreLimited(t *testing.T) {
+	const megabytes = 64
+	f, program, _ := networked(t, sandbox.NetworkLocal)
+	f.policy.Resources.MemoryMB = megabytes
+	f.open()
+	kib := func(out string) (n int) {
+		var said struct{ Detail string }
+		if json.Unmarshal([]byte(out), &said) == nil {
+			fmt.Sscan(said.Detail, &n)
+		}
+		return n
+	}
+	control := unconfined(t, f.W, program, "tcp-hoard", "300")
+	if n := kib(control.out); n < 2*megabytes<<10 {
+		t.Fatalf("the control took only %d KiB: %+v", n, control)
+	}
+	r := f.run(f.command(program, "tcp-hoard", "1000"))
+	if n := kib(r.out); n > 3*megabytes/2<<10 || r.fault == nil && n == 0 {
+		t.Errorf("%d KiB were taken: %+v", n, r)
+	} else {
+		t.Logf("%d KiB, %v", n, r.fault)
 	}
 }
 
