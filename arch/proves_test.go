@@ -94,7 +94,8 @@ func proven(t *testing.T) map[string][]string {
 	return found
 }
 
-// eachTestFile calls f with every Go file, since what proves something need not be named _test.go.
+// eachTestFile calls f with every Go file, since what proves something need not be named _test.go, and with the tests of the
+// page.
 func eachTestFile(t *testing.T, f func(rel, text string)) {
 	t.Helper()
 	err := filepath.WalkDir(root(t), func(path string, d fs.DirEntry, err error) error {
@@ -104,7 +105,7 @@ func eachTestFile(t *testing.T, f func(rel, text string)) {
 		if d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules") {
 			return filepath.SkipDir
 		}
-		if !strings.HasSuffix(path, ".go") {
+		if !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".test.ts") && !strings.HasSuffix(path, ".test.mjs") {
 			return nil
 		}
 		data, err := os.ReadFile(path)
