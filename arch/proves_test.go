@@ -26,7 +26,6 @@ var later = map[string]string{
 	"R-PATH-02": "no path is mapped; nothing is opened, revealed or attached",
 	"R-PATH-03": "nothing is opened, revealed or attached",
 	"R-REC-02":  "the contract has the states offline, connecting, connected, reconnecting, waiting for manual reconnect; the others come with the recovery owner",
-	"R-REC-03":  "drafts of text are kept in the worker's memory, by thread; nothing is quarantined or restored",
 	"R-REC-06":  "attachments are neither listed nor changed",
 	"R-REC-09":  "there are no automatic attempts: every reconnect is a person's",
 	"R-REC-10":  "there is no quarantined draft to restore or discard; the thread list is read anew",
@@ -39,7 +38,6 @@ var later = map[string]string{
 	"R-REL-01":  "no release yet",
 	"R-REL-02":  "no release yet",
 	"R-REL-03":  "no release yet",
-	"R-REL-04":  "no page yet",
 	"R-REL-05":  "no page yet",
 	"R-UI-02":   "no page yet: a notice stands in its place",
 }

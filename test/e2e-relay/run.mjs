@@ -8,6 +8,7 @@ import { run } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url)), root = join(here, "..", "..");
+const only = process.argv.find((a) => a.startsWith("--only="))?.slice(7);
 const short = process.argv.includes("--short");
 
 function need(path, packages) {
@@ -39,7 +40,7 @@ try {
   let passed = 0, failed = 0;
   const skipped = [];
   await new Promise((resolve) => {
-    run({ files: files.map((f) => join(here, f)), concurrency: 1, timeout: 20 * 60_000 })
+    run({ files: files.map((f) => join(here, f)), concurrency: 1, timeout: 20 * 60_000, ...(only ? { testNamePatterns: [only] } : {}) })
       .on("test:pass", (t) => {
         if (t.details?.type === "suite" || t.name.endsWith(".test.mjs")) return;
         if (t.skip !== undefined || t.todo !== undefined) skipped.push(t.name);

@@ -6,7 +6,7 @@ import { createRenderer } from "./markdown/client";
 import { startDrafts } from "./state/drafts";
 import { startKeys } from "./state/keys";
 import { startOwner } from "./state/owner";
-import { resume, usePage } from "./state/page";
+import { resume, startReopening, usePage } from "./state/page";
 import { startSaying } from "./state/say";
 import { startSettings } from "./state/settings";
 import { App } from "./shell/App";
@@ -20,6 +20,7 @@ startDrafts();
 startOwner();
 startSaying();
 startKeys();
+startReopening();
 let resumed = false;
 effect(() => {
   const s = link.state.value;

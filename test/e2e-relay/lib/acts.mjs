@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 
 /** Waits until f gives something that is not false; the wire has no events to wait for. */
-export async function until(what, f, ms = 60_000) {
+export async function until(what, f, ms = 2 * Number(process.env.E2E_PATIENCE ?? 30_000)) {
   const end = Date.now() + ms;
   for (;;) {
     const got = await f();
@@ -28,6 +28,7 @@ export async function request(page, n = 1) {
 /** Uses a choice of a request as a person does: not before it can be used. */
 export async function choose(card, kind) {
   const b = card.locator(`[data-choice="${kind}"]`);
+  await b.scrollIntoViewIfNeeded(); // what moved is inert for a moment
   await b.and(card.page().locator('[aria-disabled="false"]')).waitFor();
   await b.click();
 }
@@ -58,5 +59,5 @@ export const threadRow = (page, text) => page.locator(".tlist a", { hasText: tex
 /** Begins a new thread. */
 export async function fresh(page) {
   await page.locator(".threads .side-h button").first().click();
-  await page.locator("textarea#composer").waitFor();
+  await page.waitForFunction(() => !document.querySelector(".tlist [aria-current]") && document.querySelector("textarea#composer"));
 }

@@ -27,7 +27,7 @@ export async function context(browser, { theme = "light", width = "wide", langua
     viewport: looks.widths[width], locale: language === "ja" ? "ja-JP" : "en-GB", timezoneId: "UTC", colorScheme: theme === "dark" ? "dark" : "light",
     forcedColors: theme === "forced" ? "active" : "none", reducedMotion: motion, ...more,
   });
-  c.setDefaultTimeout(30_000);
+  c.setDefaultTimeout(Number(process.env.E2E_PATIENCE ?? 30_000));
   c.foreign = [];
   c.wrong = [];
   c.on("request", (r) => {

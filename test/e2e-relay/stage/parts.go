@@ -47,6 +47,10 @@ var parts = map[string]func() appserver.Script{
 	"flood": func() appserver.Script {
 		return begun(hold("go"), appserver.Script{of.Started(appserver.AgentMessage("m", ""))}, of.Flood("m", 20_000), of.EndTurn(), more())
 	},
+	"heavy": func() appserver.Script {
+		text := strings.Repeat("[a](", 500) + strings.Repeat("*_", 500) + "\n\n" + strings.Repeat("> ", 200) + "\n\n" + strings.Repeat("![x]([", 400) + "\n\n"
+		return begun(appserver.Script{of.Started(appserver.AgentMessage("m", "")), of.Completed(appserver.AgentMessage("m", strings.Repeat(text, 8<<20/len(text))))}, of.EndTurn(), more())
+	},
 	"hostile": func() appserver.Script { return begun(of.Say("m", hostile), of.EndTurn(), more()) },
 	"waits": func() appserver.Script {
 		thread := appserver.Thread("t")

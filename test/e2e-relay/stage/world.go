@@ -62,6 +62,7 @@ type world struct {
 	mu       sync.Mutex
 	worker   *worker.Worker
 	endpoint *web.Server
+	address  string // of the endpoint, also after it was closed
 }
 
 type buffer struct {
@@ -245,7 +246,7 @@ func (w *world) start(address string) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.worker, w.endpoint = made, endpoint
+	w.worker, w.endpoint, w.address = made, endpoint, endpoint.Addr().String()
 	return nil
 }
 
@@ -315,6 +316,8 @@ func (w *world) do(what string, args json.RawMessage) (any, error) {
 		return w.endpoint.Address(), nil
 	case "stop":
 		return nil, w.stop()
+	case "again": // another worker on the same port: the keys of the one before are refused
+		return nil, w.start(w.address)
 	case "wire":
 		return w.tape.all(), nil
 	case "log":

@@ -23,7 +23,7 @@ export function Composer() {
         <SetAside />
         <Troubled thread={thread} />
         {thread === "" ? <Box thread="" />
-          : !head ? null
+          : !head ? <Kept thread={thread} />
             : !connected.value || head.stale ? <Held thread={thread} />
               : head.mode === "viewing" ? <Join thread={thread} />
                 : <Box thread={thread} />}

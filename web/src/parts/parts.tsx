@@ -25,7 +25,7 @@ type ButtonProps = {
 
 export function Button({ kind, icon, busy, children, class: extra, type = "button", ...rest }: ButtonProps) {
   return (
-    <button {...useReach()} {...rest} type={type} class={["btn", kind, extra].filter(Boolean).join(" ")} aria-disabled={busy ? "true" : undefined}>
+    <button {...useReach()} {...rest} type={type} class={["btn", kind, extra].filter(Boolean).join(" ")} {...(busy ? { "aria-disabled": true } : {})}>
       {icon ? <Icon name={icon} /> : null}{icon ? <span>{children}</span> : children}
     </button>
   );

@@ -1,6 +1,6 @@
 // What the page knows beside the worker's state: which thread it shows, which dialog is open. Slices of the state are signals
 // of their own, so that a part is drawn again only when its own slice changed.
-import { computed, signal, type ReadonlySignal } from "@preact/signals";
+import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 import type { Card, CommandKind, Commands, Problem, Result } from "../contract";
 import { LinkError, type Link, type OpenThread, type State } from "../link/types";
 import type { Renderer } from "../markdown/types";
@@ -83,6 +83,19 @@ export function resume(s: State): void {
   let last: OpenThread | undefined;
   for (const t of s.open.values()) if (!last || t.head.thread.updatedAt > last.head.thread.updatedAt) last = t;
   if (last && before === undefined) void show(last.head.thread.id);
+}
+
+/** A worker that was started anew, or another connection, has no thread open: the one that is shown is read again, once for each. */
+export function startReopening(): void {
+  let tried = "";
+  effect(() => {
+    const s = link().state.value, id = current.value;
+    if (!connected.value || !s?.owner || id === "" || s.open.has(id) || opening.peek()) return;
+    const now = [s.instance, s.owner.epoch, s.connection.generation, id].join(" ");
+    if (now === tried) return;
+    tried = now;
+    void show(id);
+  });
 }
 
 // ---------------------------------------------------------------- commands

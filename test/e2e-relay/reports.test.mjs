@@ -1,0 +1,246 @@
+// What public bug reports about other front ends teach, as far as a page is concerned, with the scripted server: what a person
+// sees, and what crossed the wire.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { answered, choose, commandApproval, offered, request, say, threadRow, until } from "./lib/acts.mjs";
+import { clean, context, enter, launch } from "./lib/browser.mjs";
+import { Stage } from "./lib/stage.mjs";
+
+let stage, browser;
+before(async () => { stage = new Stage(); browser = await launch(); });
+after(async () => { await browser?.close(); await stage?.close(); });
+
+function scene(name, options, f) {
+  test(name, async () => {
+    const w = await stage.open(options), c = await context(browser, options), page = await enter(c, w);
+    try {
+      await f({ w, c, page });
+      clean(c);
+    } catch (e) {
+      if (process.env.E2E_SHOTS) await page.screenshot({ path: `${process.env.E2E_SHOTS}/${name.replace(/\W+/g, "-").slice(0, 60)}.png` }).catch(() => {});
+      throw e;
+    } finally {
+      await c.close();
+      await w.close().catch(() => {}); // a script that was left before its end
+    }
+  });
+}
+
+// report 9
+scene("a request is a card at once, counted and announced", { scripts: ["late"] }, async ({ w, page }) => {
+  await say(page, "hello");
+  await page.evaluate(() => {
+    globalThis.said = [];
+    for (const id of ["say", "shout"]) new MutationObserver(() => said.push([id, document.getElementById(id).textContent])).observe(document.getElementById(id), { childList: true, characterData: true, subtree: true });
+    globalThis.seen = new Promise((r) => { new MutationObserver(() => { if (document.querySelector("#needs [data-card]")) r(performance.timeOrigin + performance.now()); }).observe(document.body, { childList: true, subtree: true }); });
+  });
+  await w.do("release", "ask");
+  await page.evaluate(() => seen);
+  assert.equal(await page.locator(".bar .pending .count").innerText(), "1");
+  await page.waitForFunction(() => said.some(([id, text]) => id === "shout" && text !== ""));
+  assert.match(await page.title(), /^\(1\)/);
+  // No timer stands between request and card: the card is there with the batch that tells it (the worker makes one in 33 ms).
+  assert.ok(await page.evaluate(() => document.activeElement?.closest("#needs") === null), "the focus did not move");
+});
+
+// report 10
+scene("a thread that waits without a request says so and can be interrupted", { scripts: ["waits"] }, async ({ w, page }) => {
+  await threadRow(page, "A thread that waits").click();
+  const interrupt = page.getByRole("button", { name: /interrupt/i });
+  await interrupt.first().waitFor();
+  assert.equal(await page.locator("#needs").count(), 0);
+  await interrupt.first().click();
+  await until("the interrupt", async () => (await w.sent("turn/interrupt")).length === 1);
+  assert.equal((await w.sent("thread/resume")).length, 0, "nothing was joined");
+});
+
+// report 13
+scene("a card of an ended connection is gone and sends nothing; the same request comes back as another card", { scripts: ["cut", "again"] }, async ({ w, page }) => {
+  await say(page, "hello");
+  const old = await request(page), id = await old.getAttribute("data-card");
+  const b = old.locator('[data-choice="accept"]');
+  await b.and(page.locator('[aria-disabled="false"]')).waitFor();
+  await page.evaluate(() => { globalThis.old = document.querySelector('#needs [data-choice="accept"]'); });
+  await w.do("release", "cut");
+  await page.waitForFunction((id) => !document.querySelector(`#needs [data-card="${id}"]`), id);
+  await page.evaluate(() => old.click()); // the node that was there, as a click under way would
+  assert.deepEqual(await w.answers(commandApproval), [[]]);
+  await page.getByRole("button", { name: /start|restart|reconnect/i }).first().click();
+  await until("the second connection", async () => (await w.sent("initialize")).length === 2);
+  const join = page.getByRole("button", { name: /^join/i }).first();
+  await join.click();
+  const fresh = await request(page);
+  assert.notEqual(await fresh.getAttribute("data-card"), id);
+  await choose(fresh, "accept");
+  await until("the answer", async () => (await w.answers(commandApproval)).flat().length > 0);
+  assert.deepEqual((await w.answers(commandApproval)).flat().length, 2, "one answer: the id is the same twice, so it is counted for both askings");
+  await page.evaluate(() => old.click());
+  await page.waitForTimeout(300);
+  assert.equal((await w.do("wire")).filter((f) => f.sent && !f.method && f.id === 0).length, 1);
+});
+
+// report 15
+scene("a card offers the server's choices and no other", { scripts: ["two"] }, async ({ page }) => {
+  await say(page, "hello");
+  assert.deepEqual(await offered(await request(page)), ["accept", "cancel"]);
+});
+
+// report 17
+// proves R-UI-02
+scene("the choice for the session is reached and sent by keys", { scripts: ["session"] }, async ({ w, page }) => {
+  await say(page, "hello");
+  const card = await request(page);
+  assert.deepEqual(await offered(card), ["accept", "acceptForSession", "decline", "cancel"]);
+  await card.locator('[data-choice="acceptForSession"]').and(page.locator('[aria-disabled="false"]')).waitFor();
+  for (let i = 0; i < 60 && (await page.evaluate(() => document.activeElement?.getAttribute("data-choice"))) !== "acceptForSession"; i++) await page.keyboard.press("Shift+Tab");
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("data-choice")), "acceptForSession");
+  await card.locator('[data-choice="acceptForSession"]').and(page.locator('[aria-disabled="false"]')).waitFor();
+  await page.waitForTimeout(900); // what the focus scrolled is inert for a moment
+  await page.keyboard.press("Enter");
+  await answered(w, commandApproval, { decision: "acceptForSession" });
+});
+
+// report 24
+scene("a page that stands still stalls neither worker nor server, and has everything afterwards", { scripts: ["flood"] }, async ({ w, page }) => {
+  await say(page, "hello");
+  await page.waitForFunction(() => document.querySelector("[role=feed] article"));
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("Debugger.enable");
+  await cdp.send("Debugger.pause");
+  const paused = page.evaluate(() => 1).catch(() => {});
+  await w.do("release", "go");
+  await until("the end of the turn, while the page stands", async () => (await w.do("wire")).some((f) => !f.sent && f.method === "turn/completed"));
+  await cdp.send("Debugger.resume").catch(() => {});
+  await cdp.send("Debugger.disable");
+  await paused;
+  await page.waitForFunction(() => document.querySelector("[role=feed]")?.textContent.includes("w0 "));
+  await page.waitForFunction(() => ![...document.querySelectorAll(".composer button")].some((b) => b.getAttribute("aria-keyshortcuts") === "Control+."));
+});
+
+// report 44
+scene("a preview of 25 MB is a short title; the page goes on", { scripts: ["preview"] }, async ({ page }) => {
+  const row = page.locator(".tlist a").first();
+  await row.waitFor();
+  assert.ok((await row.innerText()).length < 400);
+  const longest = await page.evaluate(() => new Promise((r) => {
+    let last = performance.now(), worst = 0, n = 0;
+    const tick = (now) => { worst = Math.max(worst, now - last); last = now; if (++n < 30) requestAnimationFrame(tick); else r(worst); };
+    requestAnimationFrame(tick);
+  }));
+  assert.ok(longest >= 0);
+  assert.equal(await row.locator("strong, h1, em").count(), 0, "a title is no Markdown");
+});
+
+// report 45
+scene("drafts survive switching and a cut", { scripts: ["drafts"] }, async ({ w, page }) => {
+  await threadRow(page, "First thread").click();
+  await page.getByRole("button", { name: /^join/i }).first().click();
+  const box = page.locator("textarea#composer");
+  await box.fill("draft one");
+  await threadRow(page, "Second thread").click();
+  await page.getByRole("button", { name: /^join/i }).first().click();
+  await box.fill("draft two");
+  await threadRow(page, "First thread").click();
+  await page.waitForFunction(() => document.querySelector("textarea#composer")?.value === "draft one");
+  await w.do("release", "cut");
+  await page.waitForFunction(() => [...document.querySelectorAll("textarea")].some((t) => t.value === "draft one"));
+  await page.getByRole("button", { name: /copy draft/i }).first().waitFor();
+  await threadRow(page, "Second thread").click();
+  await page.waitForFunction(() => [...document.querySelectorAll("textarea")].some((t) => t.value === "draft two"));
+});
+
+// proves R-INT-08
+scene("a command with invisible and reordering characters is shown by escapes, whole, and reads from left to right", { scripts: ["bidi"] }, async ({ w, page }) => {
+  await say(page, "hello");
+  const card = await request(page), text = await card.innerText();
+  for (const escape of ["\\u{202e}", "\\u{2066}", "\\u{200b}", "\\x07", "\\x1b"]) assert.ok(text.includes(escape), escape);
+  assert.doesNotMatch(await page.evaluate(() => document.querySelector("#needs").textContent), /[\u202a-\u202e\u2066-\u2069\u200b\u0007\u001b]/, "a raw one is in the card");
+  assert.doesNotMatch(await page.evaluate(() => document.querySelector("[role=feed]").textContent.replace(/\n/g, "")), /[\u202a-\u202e\u2066-\u2069\u0007\u001b]/, "a raw one is in the transcript");
+  assert.deepEqual(await w.answers(commandApproval), [[]]);
+});
+
+// proves R-INT-08
+scene("a command that imitates its card stays text inside its box", { scripts: ["forged"] }, async ({ page }) => {
+  await say(page, "hello");
+  const card = await request(page);
+  assert.deepEqual(await offered(card), ["accept", "acceptWithExecpolicyAmendment", "cancel"]);
+  assert.equal(await card.locator("script").count(), 0);
+  assert.notEqual(await page.title(), "owned");
+  const facts = await card.locator("dl.where, dl.facts").allInnerTexts();
+  assert.ok(!facts.join("\n").includes("Trusted thread"), "its words stand among our facts");
+  for (const b of await card.getByRole("button").all()) assert.ok(!(await b.innerText()).includes("recommended by relaycodex"));
+  assert.equal(await card.locator("button", { hasText: /^Allow$/ }).count(), 0);
+});
+
+// proves R-INT-08
+scene("a long command cannot be accepted before its end was shown", { scripts: ["long"] }, async ({ w, page }) => {
+  await say(page, "hello");
+  const card = await request(page), accept = card.locator('[data-choice="accept"]');
+  await card.locator('[data-choice="cancel"]').and(page.locator('[aria-disabled="false"]')).waitFor();
+  await page.waitForTimeout(900);
+  await accept.click({ force: true });
+  await page.waitForTimeout(300);
+  assert.deepEqual(await w.answers(commandApproval), [[]]);
+  assert.ok((await card.textContent()).includes("rm -rf ~"), "the end is there");
+  for (const box of await card.locator("pre").all()) await box.evaluate((e) => { e.scrollTop = e.scrollHeight; });
+  for (const end of await card.locator("pre > *:last-child").all()) await end.scrollIntoViewIfNeeded().catch(() => {});
+  await choose(card, "accept");
+  await answered(w, commandApproval, { decision: "accept" });
+});
+
+// proves R-INT-08
+scene("a click at the place where a card just appeared does nothing", { scripts: ["late"] }, async ({ w, page }) => {
+  await say(page, "hello");
+  await page.evaluate(() => {
+    globalThis.clicks = 0;
+    new MutationObserver(() => { const b = document.querySelector('#needs [data-choice="accept"]'); if (b && clicks < 3) { clicks++; b.click(); } }).observe(document.body, { childList: true, subtree: true });
+  });
+  await w.do("release", "ask");
+  const card = await request(page);
+  await page.waitForTimeout(500);
+  assert.ok(await page.evaluate(() => clicks) > 0);
+  assert.deepEqual(await w.answers(commandApproval), [[]], "an early click was an answer");
+  await choose(card, "accept"); // the control: a later one is
+  await answered(w, commandApproval, { decision: "accept" });
+});
+
+// proves R-PRI-01
+scene("markup of a model runs nothing, fetches nothing and leads nowhere by itself", { scripts: ["hostile"] }, async ({ c, page }) => {
+  await say(page, "hello");
+  await page.locator("[role=feed] .md").first().waitFor();
+  await page.waitForFunction(() => document.querySelector("[role=feed] .md [role=link], [role=feed] .md a"));
+  const got = await page.evaluate(() => ({
+    title: document.title,
+    tags: [...document.querySelectorAll("[role=feed] .md *")].map((e) => e.tagName).filter((t) => ["SCRIPT", "IMG", "SVG", "IFRAME", "LINK", "STYLE", "FORM", "BASE", "META", "OBJECT", "EMBED"].includes(t)),
+    addresses: [...document.querySelectorAll("[role=feed] .md *")].flatMap((e) => e.getAttributeNames().filter((n) => /^(href|src|srcset|style|on.*)$/.test(n))),
+  }));
+  assert.notEqual(got.title, "owned");
+  assert.deepEqual([got.tags, got.addresses], [[], []]);
+  const link = page.locator("[role=feed] .md [role=link]", { hasText: "ok" }).first();
+  await link.click();
+  const dialog = page.locator("dialog[open]");
+  await dialog.waitFor();
+  assert.ok((await dialog.innerText()).includes("https://evil.example/ok"), "the whole address is shown before anything is opened");
+  assert.deepEqual(c.foreign, []);
+});
+
+// report 44
+// proves R-PRI-01
+scene("8 MB of hostile Markdown: the page answers all the time, also while the whole text is shown", { scripts: ["heavy"] }, async ({ page }) => {
+  await say(page, "hello");
+  await page.locator("[role=feed] .md").first().waitFor();
+  await page.evaluate(() => {
+    globalThis.worst = 0;
+    let last = performance.now();
+    setInterval(() => { const now = performance.now(); worst = Math.max(worst, now - last); last = now; }, 20);
+  });
+  const all = page.locator("[role=feed]").getByRole("button", { name: /show all/i }).first();
+  await all.click();
+  const box = page.locator("textarea#composer");
+  await box.pressSequentially("still here");
+  assert.equal(await box.inputValue(), "still here");
+  await page.waitForTimeout(3000); // longer than a worker may take for one text
+  const worst = await page.evaluate(() => worst);
+  assert.ok(worst < 5000, `the page stood still for ${worst} ms`);
+  assert.ok(await page.evaluate(() => document.querySelectorAll("[role=feed] *").length) < 20_000);
+});
