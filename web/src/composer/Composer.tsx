@@ -1,6 +1,5 @@
 // The message box. Its text is a draft that nothing but the person takes away.
-import { useComputed } from "@preact/signals";
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Problem } from "../contract";
 import { Icon } from "../parts/Icon";
 import { Button, copy, ProblemNote } from "../parts/parts";
@@ -63,7 +62,7 @@ function Held({ thread }: { thread: string }) {
 
 function Kept({ thread, editable }: { thread: string; editable?: boolean }) {
   const m = texts.value;
-  const text = useComputed(() => textOf(thread).value);
+  const text = useMemo(() => textOf(thread), [thread]);
   if (!editable && text.value.trim() === "") return null;
   return (
     <div class="box kept">
@@ -108,7 +107,7 @@ function Box({ thread }: { thread: string }) {
   const m = texts.value;
   const hint = useId();
   const ref = useRef<HTMLTextAreaElement>(null);
-  const text = useComputed(() => textOf(thread).value);
+  const text = useMemo(() => textOf(thread), [thread]);
   const composing = useRef(false);
   const head = opened.value?.head;
   const running = thread !== "" && head?.turnStatus === "running";
