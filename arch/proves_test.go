@@ -39,7 +39,6 @@ var later = map[string]string{
 	"R-REL-02":  "no release yet",
 	"R-REL-03":  "no release yet",
 	"R-REL-05":  "no page yet",
-	"R-UI-02":   "no page yet: a notice stands in its place",
 }
 
 var (
