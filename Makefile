@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help model-given setup build demo demo-negative test check race sandbox work selftest network contract contract-update conformance clients http-soak bench bench-relay e2e-core relay page page-check mutants fuzz fuzz-frames clean
+.PHONY: help model-given setup build demo demo-negative test check race sandbox work selftest network contract contract-update conformance clients http-soak bench bench-relay e2e-core relay page page-check e2e-relay e2e-relay-short mutants fuzz fuzz-frames clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -101,6 +101,12 @@ e2e-core: setup ## relaycodex against the real Codex CLI (three versions), headl
 
 mutants: ## take the product's guards out one at a time; a named test must notice each (RUN=regexp)
 	@go run ./test/mutants $(if $(RUN),-run '$(RUN)')
+
+e2e-relay: setup ## the page in a real Chromium with the real codex: scenarios, attacks, accessibility, pictures (docs/screenshots)
+	@E2E_SHOTS_DIR=$(CURDIR)/docs/screenshots node test/e2e-relay/run.mjs
+
+e2e-relay-short: setup ## one scenario for each kind of request through the page (installs chromium if missing, as root on Debian)
+	@node test/e2e-relay/run.mjs --short
 
 fuzz: ## every decoder for a short while each (FUZZTIME=30s)
 	@scripts/fuzz

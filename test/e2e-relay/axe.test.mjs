@@ -25,7 +25,7 @@ const states = {
   streaming: { scripts: ["streaming"], act: async (page) => { await hello(page); await page.locator("[role=feed]", { hasText: "second one still" }).waitFor(); } },
   command: card("command"), file: card("file"), permissions: card("permissions"), question: card("question"), form: card("form"), tool: card("tool"), bidi: card("bidi"), long: card("long"),
   three: { scripts: ["cards"], act: async (page) => { await hello(page); await request(page, 3); } },
-  waits: { scripts: ["waits"], act: async (page, narrow) => { await open(page, narrow, "A thread that waits"); await page.getByRole("button", { name: /interrupt|中断/i }).first().waitFor(); } },
+  waits: { scripts: ["waits"], act: async (page, narrow) => { await open(page, narrow, "A thread that waits"); await page.locator(".banner").waitFor(); } },
   lost: { scripts: ["cut", "again"], act: async (page, narrow, w) => { await hello(page); await request(page); await w.do("release", "cut"); await page.waitForFunction(() => !document.querySelector("#needs")); } },
   refused: { scripts: ["text"], act: async (page, narrow, w) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await w.do("stop"); await w.do("again"); await page.locator(".admit").first().waitFor(); } },
   thousand: { scripts: ["thousand"], act: async (page, narrow) => { await open(page, narrow, "A long thread"); await page.locator("[role=feed] article").nth(3).waitFor(); } },

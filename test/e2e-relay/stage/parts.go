@@ -55,7 +55,7 @@ var parts = map[string]func() appserver.Script{
 	"waits": func() appserver.Script {
 		thread := appserver.Thread("t")
 		thread["status"], thread["preview"] = appserver.Status(true, "waitingOnApproval"), "A thread that waits"
-		return appserver.Scripts(listed(thread), readable(thread, nil), appserver.Script{appserver.Auto("thread/turns/list", appserver.Page(nil, appserver.Turn("u", "inProgress"))),
+		return appserver.Scripts(listed(thread), readable(thread, nil), appserver.Script{appserver.Auto("thread/turns/list", appserver.Page(nil, appserver.Turn("u", "inProgress"))), appserver.Auto("thread/resume", appserver.ThreadResult(thread)),
 			appserver.Expect("turn/interrupt", appserver.Object{"threadId": "t", "turnId": "u"}), appserver.Reply("turn/interrupt", appserver.Object{}), of.StatusChanged(appserver.Status(false))})
 	},
 	"cut": func() appserver.Script {
