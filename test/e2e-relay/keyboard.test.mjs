@@ -1,0 +1,192 @@
+// Every workflow by keyboard alone. After each step the accessibility tree is read from the browser as an assistive technology
+// would get it, and what was sent to the two live regions; both are kept beside the pictures.
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { answered, commandApproval, permissionApproval, request, until, userInput } from "./lib/acts.mjs";
+import { clean, context, enter, launch } from "./lib/browser.mjs";
+import { Stage } from "./lib/stage.mjs";
+
+const clock = Date.UTC(2026, 10, 30, 18, 30, 0);
+let stage, browser;
+before(async () => { stage = new Stage(); browser = await launch(); });
+after(async () => { await browser?.close(); await stage?.close(); });
+
+/** A person at the keyboard, with a protocol of what was pressed, announced and exposed. */
+class Person {
+  log = [];
+  constructor(page, cdp) { Object.assign(this, { page, cdp }); }
+
+  static async at(page) {
+    const p = new Person(page, await page.context().newCDPSession(page));
+    await page.evaluate(() => {
+      globalThis.said = [];
+      for (const id of ["say", "shout"]) new MutationObserver(() => { const t = document.getElementById(id).textContent; if (t) said.push([id, t]); }).observe(document.getElementById(id), { childList: true, characterData: true, subtree: true });
+    });
+    return p;
+  }
+
+  async press(...keys) {
+    for (const k of keys) await this.page.keyboard.press(k);
+    this.log.push("press " + keys.join(" "));
+  }
+
+  async type(text) {
+    await this.page.keyboard.type(text);
+    this.log.push("type " + JSON.stringify(text));
+  }
+
+  /** Moves with one key until f holds of the focused element. */
+  async reach(what, key, f, most = 80) {
+    for (let i = 0; i <= most; i++) {
+      if (await this.page.evaluate(f)) {
+        this.log.push(`${key} × ${i} to ${what}`);
+        return;
+      }
+      await this.page.keyboard.press(key);
+    }
+    throw new Error(`${what} cannot be reached by ${key}; the focus is on ${await this.page.evaluate(() => document.activeElement?.outerHTML.slice(0, 200))}`);
+  }
+
+  /** Role and name of what has the focus, and of everything that is exposed around it. */
+  async look(step) {
+    const { nodes } = await this.cdp.send("Accessibility.getFullAXTree");
+    const lines = nodes.filter((n) => !n.ignored && !["none", "generic", "InlineTextBox", "StaticText", "LineBreak", "paragraph"].includes(n.role?.value)).map((n) => {
+      const set = (n.properties ?? []).filter((p) => ["focused", "disabled", "checked", "expanded", "modal", "live", "busy"].includes(p.name) && p.value.value !== false && p.value.value !== "off").map((p) => `${p.name}=${p.value.value}`);
+      return `    ${n.role.value} ${JSON.stringify((n.name?.value ?? "").slice(0, 120))}${set.length ? " " + set.join(" ") : ""}`;
+    });
+    const unnamed = nodes.filter((n) => !n.ignored && ["button", "link", "textbox", "checkbox", "radio", "combobox", "dialog", "article", "region", "navigation"].includes(n.role?.value) && !(n.name?.value ?? "").trim());
+    assert.deepEqual(unnamed.map((n) => n.role.value), [], `${step}: something has no name`);
+    this.log.push(`${step}: exposed`, ...lines);
+    return lines;
+  }
+
+  async heard(region, pattern) {
+    await this.page.waitForFunction(([r, p]) => said.some(([id, t]) => id === r && new RegExp(p, "i").test(t)), [region, pattern.source]);
+    this.log.push(`heard in ${region === "say" ? "the status" : "the alert"}: ${pattern.source}`);
+  }
+
+  async keep(name) {
+    this.log.push("all that was announced:", ...(await this.page.evaluate(() => said.map(([id, t]) => `    ${id === "say" ? "status" : "alert"}: ${t}`))));
+    if (!process.env.E2E_SHOTS_DIR) return;
+    mkdirSync(join(process.env.E2E_SHOTS_DIR, "keyboard"), { recursive: true });
+    writeFileSync(join(process.env.E2E_SHOTS_DIR, "keyboard", name + ".txt"), this.log.join("\n") + "\n");
+  }
+}
+
+function workflow(name, options, f) {
+  // proves R-UI-02, R-REL-04
+  test(`by keyboard: ${name}`, async () => {
+    const w = await stage.open({ ...options, clock }), c = await context(browser, { clock }), page = await enter(c, w);
+    try {
+      await page.locator("textarea#composer, .tlist a").first().waitFor();
+      await page.mouse.move(0, 0);
+      const p = await Person.at(page);
+      await f(p, w, page);
+      await p.keep(name.replace(/\W+/g, "-"));
+      clean(c);
+    } finally {
+      await c.close();
+      await w.close().catch(() => {});
+    }
+  });
+}
+
+const focused = (selector) => new Function(`return !!document.activeElement?.matches(${JSON.stringify(selector)})`);
+const composer = focused("textarea#composer");
+
+async function hello(p) {
+  await p.reach("the message box", "Tab", composer);
+  await p.type("Please look at the build");
+  await p.press("Enter");
+}
+
+workflow("a command is approved", { scripts: ["session"] }, async (p, w, page) => {
+  await hello(p);
+  const card = await request(page);
+  await p.heard("shout", /./);
+  assert.ok(await page.evaluate(composer), "the focus stayed where the person is");
+  await p.look("with the request");
+  await p.reach("the choice", "Shift+Tab", focused('[data-choice="acceptForSession"]'));
+  await card.locator('[data-choice="acceptForSession"]').and(page.locator('[aria-disabled="false"]')).waitFor();
+  await page.waitForTimeout(900);
+  await p.press("Enter");
+  await answered(w, commandApproval, { decision: "acceptForSession" });
+  await page.waitForFunction(() => !document.querySelector("#needs"));
+  await page.waitForFunction(() => document.activeElement && document.activeElement !== document.body);
+  await p.heard("say", /./);
+  await p.look("afterwards");
+});
+
+workflow("permissions", { scripts: ["permissions"] }, async (p, w, page) => {
+  await hello(p);
+  await request(page);
+  await p.reach("a permission", "Shift+Tab", focused("#needs input[type=checkbox]"));
+  await p.press("Space");
+  await p.look("one is ticked");
+  await p.reach("the grant", "Tab", focused('[data-choice="grant"]'));
+  await page.waitForTimeout(900);
+  await p.press("Enter");
+  await until("the answer", async () => (await w.answers(permissionApproval)).flat().length === 1);
+});
+
+workflow("a question", { scripts: ["question"] }, async (p, w, page) => {
+  await hello(p);
+  await request(page);
+  await p.reach("an option", "Shift+Tab", focused("#needs input[type=radio]"));
+  await p.press("ArrowDown", "ArrowUp", "Space");
+  await p.look("an option is chosen");
+  await p.reach("submit", "Tab", focused('[data-choice="submit"]'));
+  await page.waitForTimeout(900);
+  await p.press("Enter");
+  await until("the answer", async () => (await w.answers(userInput)).flat().length === 1);
+});
+
+workflow("interrupt, help and search", { scripts: ["streaming"] }, async (p, w, page) => {
+  await hello(p);
+  await page.locator("[role=feed]", { hasText: "second one still" }).waitFor();
+  await p.press("Control+.");
+  await until("the interrupt", async () => (await w.sent("turn/interrupt")).length === 1);
+  await p.press("Control+k");
+  await page.locator("dialog[open]").waitFor();
+  await p.look("search");
+  await p.press("Escape");
+  await page.waitForFunction(() => !document.querySelector("dialog[open]"));
+  assert.ok(await page.evaluate(composer), "the focus is back");
+  await p.press("F6", "F6");
+  await p.reach("something that is no box", "Tab", new Function("return !document.activeElement?.matches('textarea, input, select')"));
+  await p.press("?");
+  await page.locator("dialog[open]").waitFor();
+  assert.ok(await page.evaluate(() => document.activeElement?.closest("dialog") !== null));
+  await p.look("help");
+  await p.press("Escape");
+});
+
+workflow("a long history is read item by item", { scripts: ["thousand"] }, async (p, w, page) => {
+  await p.reach("the thread", "Tab", focused(".tlist a"));
+  await p.press("Enter");
+  await page.locator("[role=feed] article").nth(3).waitFor();
+  await p.reach("an item", "Tab", focused("[role=feed] article"));
+  const at = () => page.evaluate(() => Number(document.activeElement?.closest("article")?.getAttribute("aria-posinset")));
+  const first = await at();
+  await p.press("PageUp", "PageUp", "PageUp");
+  assert.equal(await at(), first - 3);
+  assert.ok(await page.evaluate(() => document.activeElement.isConnected && document.activeElement.matches("article")));
+  await p.press("PageDown");
+  assert.equal(await at(), first - 2);
+  await p.look("in the middle");
+});
+
+// proves R-UI-02
+workflow("Enter while composing Japanese sends nothing", { scripts: ["text"] }, async (p, w, page) => {
+  await p.reach("the message box", "Tab", composer);
+  await p.cdp.send("Input.imeSetComposition", { text: "にほん", selectionStart: 3, selectionEnd: 3 });
+  await page.keyboard.press("Enter");
+  await page.evaluate(() => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", keyCode: 229, bubbles: true, cancelable: true })));
+  await page.waitForTimeout(300);
+  assert.equal((await w.sent("turn/start")).length, 0);
+  await p.cdp.send("Input.insertText", { text: "日本" });
+  await p.press("Enter"); // the control: without a composition it is sent
+  await until("the message", async () => (await w.sent("turn/start")).length === 1);
+});
