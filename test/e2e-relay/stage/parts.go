@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"sekisho/test/fakes/appserver"
 )
@@ -86,6 +87,14 @@ var parts = map[string]func() appserver.Script{
 	},
 	"thousand": func() appserver.Script { return history(500, "some words of an answer ", 40) },
 	"large":    func() appserver.Script { return history(500, strings.Repeat("x", 63)+" ", 512) },
+	"busy": func() appserver.Script {
+		s := history(500, "some words of an answer ", 40)
+		s = appserver.Scripts(s[:len(s)-1], of.BeginTurn(), hold("go"), appserver.Script{of.Started(appserver.AgentMessage("m", ""))})
+		for range 800 { // about a thousand a second
+			s = append(s, of.Delta("m", "w${n} ").Repeated(8), appserver.Delay(8*time.Millisecond))
+		}
+		return appserver.Scripts(s, of.EndTurn(), hold("on"))
+	},
 	"failing": func() appserver.Script {
 		return begun(of.Say("m", "This will fail."), appserver.Script{of.TurnCompleted("failed"), of.StatusChanged(appserver.Status(false))}, more())
 	},
