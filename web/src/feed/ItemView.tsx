@@ -144,10 +144,15 @@ function Reasoning({ item, head }: { item: Item; head: string }) {
 
 // ---------------------------------------------------------------- commands, files, tools
 
+const waits = (cards: readonly Card[]) => cards.some((c) => c.state === "pending" || c.state === "answering");
+
+/** The way from an item to its request; outside the summary, in which nothing else may be used. */
+function ToRequest({ cards }: { cards: readonly Card[] }) {
+  return waits(cards) ? <p class="pad"><GoToRequest /></p> : null;
+}
+
 function status(m: Messages, item: Item, cards: readonly Card[]): ComponentChildren {
-  if (cards.some((c) => c.state === "pending" || c.state === "answering")) {
-    return <><Tag icon="half" tone="attn">{m.waitingForYou}</Tag><GoToRequest /></>;
-  }
+  if (waits(cards)) return <Tag icon="half" tone="attn">{m.waitingForYou}</Tag>;
   switch (item.status) {
     case "running":
       return <Tag icon="arc" spin>{m.running}</Tag>;
@@ -181,6 +186,7 @@ function Command({ item, command, head, cards }: { item: Item; command: CommandI
   const foot = <Foot item={item} excerpt={item.text} {...(output ? { copy: m.copyOutput } : {})} always end={command.shownCwd} />;
   return (
     <Details class="card" open={isOpen(id, bad || item.status === "running" || item.status === "failed")} onToggle={(o) => setOpen(id, o)} summary={heading}>
+      <ToRequest cards={cards} />
       {output ? <Scroller class="out" label={m.commandOutput}>{code(output)}</Scroller> : <p class="muted pad">{item.status === "running" ? m.noOutputYet : m.noOutput}</p>}
       {foot}
     </Details>
@@ -202,6 +208,7 @@ function Files({ item, head, cards }: { item: Item; head: string; cards: readonl
   );
   return (
     <Details class="card" open={isOpen(id, true)} onToggle={(o) => setOpen(id, o)} summary={heading}>
+      <ToRequest cards={cards} />
       {files.map((f, i) => <FileDiff key={i} file={f} id={id + i} first={i === 0} />)}
       {item.shownNote ? <p class="muted pad">{m.moreFiles}</p> : null}
       <Foot item={item} excerpt={files.find((f) => f.diff.left)?.diff} />
@@ -252,6 +259,7 @@ function Mcp({ item, mcp, head, cards }: { item: Item; mcp: McpItem; head: strin
   const args = mcp.arguments.text;
   return (
     <Details class="card" open={isOpen(id, item.status === "failed" || item.status === "running")} onToggle={(o) => setOpen(id, o)} summary={heading}>
+      <ToRequest cards={cards} />
       {args && args !== "null" && args !== "{}" ? <div class="part"><p class="lbl">{m.arguments}</p><Scroller class="out" label={m.arguments}>{code(pretty(args))}</Scroller></div> : <p class="muted pad">{m.noArguments}</p>}
       {mcp.result ? <div class="part"><p class="lbl">{m.result}</p>{parts(mcp.result.text).map((p, i) =>
         "mime" in p
