@@ -24,6 +24,22 @@ type client struct {
 
 // startClient starts a server and returns when it has answered initialize.
 func (b *bench) startClient(env []string, argv ...string) (*client, error) {
+	c, err := b.startPlain(env, argv...)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.call("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`)
+	if err == nil {
+		_, err = io.WriteString(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", argv[0], errors.Join(err, c.stop()))
+	}
+	return c, nil
+}
+
+// startPlain starts a server and says nothing to it.
+func (b *bench) startPlain(env []string, argv ...string) (*client, error) {
 	c := &client{cmd: exec.CommandContext(b.ctx, argv[0], argv[1:]...)}
 	c.cmd.Env = append(os.Environ(), env...)
 	c.cmd.Dir = b.dir
@@ -39,13 +55,6 @@ func (b *bench) startClient(env []string, argv ...string) (*client, error) {
 	c.out = bufio.NewReader(out)
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
-	}
-	_, err = c.call("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`)
-	if err == nil {
-		_, err = io.WriteString(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", argv[0], errors.Join(err, c.stop()))
 	}
 	return c, nil
 }

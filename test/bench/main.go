@@ -39,12 +39,13 @@ var sections = []section{
 	{"bwrap", "`true` in a cold sandbox (A) : in bubblewrap with equal namespaces (B)", (*bench).bubblewrap},
 	{"loop", "the agent's loop, per model call (A) : a bare HTTP client that sends the same requests (B)", (*bench).loop},
 	{"start", "from start to first answer (A) : a bare SDK server that hashes the same files (B)", (*bench).start},
-	{"requests", "requests over stdio, each after the answer to the last: agent-mcp (A) : a bare SDK server (B)", (*bench).requests},
+	{"requests", "requests on both transports, in both eras, each after the answer to the last: agent-mcp (A) : a bare SDK server (B)", (*bench).requests},
+	{"many", "agent_run, 50 at a time", (*bench).many},
 	{"memory", "memory of everything started, while nothing happens", (*bench).memory},
 }
 
 func main() {
-	only := flag.String("only", "", "comma-separated `sections`: true, entries, bwrap, loop, start, requests, memory (default: all)")
+	only := flag.String("only", "", "comma-separated `sections`: true, entries, bwrap, loop, start, requests, many, memory (default: all)")
 	scale := flag.Float64("pairs", 1, "multiplies the numbers of pairs; never less than five are made")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -27,6 +27,11 @@ type site struct {
 // newSite applies a configuration that approves the given programs, of a model that follows script; WORKSPACE is replaced
 // in it. close ends the model.
 func (b *bench) newSite(script string, entries ...string) (*site, error) {
+	return b.newSiteWith("", script, entries...)
+}
+
+// newSiteWith has further lines of YAML.
+func (b *bench) newSiteWith(more, script string, entries ...string) (*site, error) {
 	dir, err := os.MkdirTemp(b.dir, "site-")
 	if err != nil {
 		return nil, err
@@ -48,7 +53,7 @@ func (b *bench) newSite(script string, entries ...string) (*site, error) {
 	if s.model, err = scriptmodel.Listen(parsed); err != nil {
 		return nil, err
 	}
-	yaml := fmt.Sprintf("schema_version: 2\nollama: {endpoint: %q, model: \"scripted:latest\", think: false}\nsandbox:\n  workspaces: [project]\n  execution:\n    entries:\n", s.model.URL())
+	yaml := fmt.Sprintf("schema_version: 2\n"+more+"ollama: {endpoint: %q, model: \"scripted:latest\", think: false}\nsandbox:\n  workspaces: [project]\n  execution:\n    entries:\n", s.model.URL())
 	for _, e := range entries {
 		yaml += fmt.Sprintf("      - {alias: %q, path: %q}\n", filepath.Base(e), e)
 	}

@@ -73,7 +73,7 @@ func requestLog(c config.Logging, s *session, logs *logs) (record func(httpd.Rec
 	if err := logs.openHTTP(s.Files, c); err != nil {
 		return nil, nil, err
 	}
-	l := requestlog.New(logs.http, logs.Logger)
+	l := requestlog.New(requestlog.Sinks{Lines: logs.http, Text: logs.both, Form: logs.form, Log: logs.Logger})
 	return l.Add, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), logFlush)
 		defer cancel()

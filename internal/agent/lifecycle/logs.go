@@ -34,6 +34,9 @@ type logs struct {
 	// Logger writes to stderr and application.log, file to the latter alone: for what stderr is told in plain words.
 	*slog.Logger
 	file *slog.Logger
+	// both writes whole lines to stderr and application.log, form makes the lines of a Logger.
+	both io.Writer
+	form func(io.Writer) *slog.Logger
 }
 
 // openLogs opens every log of c, making the directory user-only if it is missing. Errors are state.unusable.
@@ -58,10 +61,19 @@ func openLogs(fsys fileop.FS, c config.Logging, stderr io.Writer) (_ *logs, err 
 		return nil, err
 	}
 	options := &slog.HandlerOptions{Level: level(c.Level)}
+	l.both = io.MultiWriter(stderr, l.app)
+	l.form = func(w io.Writer) *slog.Logger { return slog.New(tidy{slog.NewTextHandler(w, options)}) }
 	file := tidy{slog.NewTextHandler(l.app, options)}
 	l.file = slog.New(file)
 	l.Logger = slog.New(slog.NewMultiHandler(tidy{slog.NewTextHandler(stderr, options)}, file))
 	return l, nil
+}
+
+// named puts the instance into every line from now on.
+func (l *logs) named(instance string) {
+	l.Logger, l.file = l.With("instance", instance), l.file.With("instance", instance)
+	form := l.form
+	l.form = func(w io.Writer) *slog.Logger { return form(w).With("instance", instance) }
 }
 
 // openHTTP opens the request log.

@@ -66,7 +66,7 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, instance.Close()) }()
-	logs.Logger, logs.file = logs.With("instance", instance.ID()), logs.file.With("instance", instance.ID())
+	logs.named(instance.ID())
 	logs.Info("starting", "version", s.Version, "config", s.places.Config)
 	for _, w := range s.warnings {
 		logs.file.Warn(s.loaded.Locale.Text(w.Text.Key, w.Text.Args), "key", w.Path)

@@ -23,7 +23,7 @@ func newHTTPHandler(s *Server) http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
 		Stateless:           true,
 		JSONResponse:        true,
-		Logger:              s.log.With("component", "mcp"),
+		Logger:              sdkLog(s.log),
 		MaxRequestBodyBytes: httpd.MaxBody,
 	})
 }

@@ -63,7 +63,7 @@ func New(d Deps) *Server {
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "agent-mcp", Version: d.Version},
 		&mcp.ServerOptions{
-			Logger:       d.Log.With("component", "mcp"),
+			Logger:       sdkLog(d.Log),
 			Instructions: d.Texts.Text("mcp.instructions", nil),
 			Capabilities: capabilities,
 		})

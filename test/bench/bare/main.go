@@ -1,8 +1,9 @@
 // Command bare is an MCP server with the SDK and nothing else: what agent-mcp is compared with.
 //
-//	bare [-tools FILE] [-text FILE] [HASHED ...]
+//	bare [-tools FILE] [-text FILE] [-http ADDR] [HASHED ...]
 //
-// It hashes the named files, then serves the tools of FILE (the result of a tools/list) on stdio; each call answers -text.
+// It hashes the named files, then serves the tools of FILE (the result of a tools/list) on stdio, or stateless with JSON
+// answers on http://ADDR/mcp; each call answers -text.
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,14 +22,15 @@ import (
 func main() {
 	list := flag.String("tools", "", "`file` with the result of a tools/list")
 	text := flag.String("text", "", "`file` with the text that every call answers")
+	addr := flag.String("http", "", "`address` to serve HTTP on")
 	flag.Parse()
-	if err := serve(*list, *text, flag.Args()); err != nil {
+	if err := serve(*list, *text, *addr, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "bare:", err)
 		os.Exit(1)
 	}
 }
 
-func serve(list, text string, hashed []string) error {
+func serve(list, text, addr string, hashed []string) error {
 	for _, name := range hashed {
 		if err := hash(name); err != nil {
 			return err
@@ -55,6 +58,11 @@ func serve(list, text string, hashed []string) error {
 		s.AddTool(t, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(answer)}}, IsError: true}, nil
 		})
+	}
+	if addr != "" {
+		mux := http.NewServeMux()
+		mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
+		return http.ListenAndServe(addr, mux)
 	}
 	return s.Run(context.Background(), &mcp.StdioTransport{})
 }

@@ -6,7 +6,9 @@
 package requestlog
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,6 +24,9 @@ const (
 	queued = 1024
 	// batch is how many records make one write at most.
 	batch = 256
+	// gather is how long a record may wait for others to be written with. Each write takes a lock and several system calls, for
+	// each file; a request by itself would pay more for its line than for its answer.
+	gather = 50 * time.Millisecond
 )
 
 // line is one line of http.jsonl.
@@ -41,10 +46,17 @@ type line struct {
 	DroppedNum int       `json:"count,omitempty"`
 }
 
+// Sinks are where the log goes. Each Write is one or several whole lines.
+type Sinks struct {
+	Lines io.Writer                    // http.jsonl
+	Text  io.Writer                    // application log and standard error
+	Form  func(io.Writer) *slog.Logger // makes the lines for Text, and drops them if the configured level does not want them
+	Log   *slog.Logger                 // for what is wrong with the log itself
+}
+
 // Log is an open request log. Its methods are safe for concurrent use.
 type Log struct {
-	lines io.Writer // each Write is whole lines
-	log   *slog.Logger
+	sinks Sinks
 	done  chan struct{} // closed when the writer has ended
 
 	mu      sync.Mutex
@@ -52,12 +64,16 @@ type Log struct {
 	dropped int
 	records chan httpd.Record
 
-	failing bool // the writer's: the last write failed
+	// The writer's own: the lines of a batch, and whether the last write failed.
+	text    bytes.Buffer
+	form    *slog.Logger
+	failing bool
 }
 
-// New starts the writer, which writes JSON lines to lines and the same to log. Close ends it.
-func New(lines io.Writer, log *slog.Logger) *Log {
-	l := &Log{lines: lines, log: log, done: make(chan struct{}), records: make(chan httpd.Record, queued)}
+// New starts the writer. Close ends it.
+func New(s Sinks) *Log {
+	l := &Log{sinks: s, done: make(chan struct{}), records: make(chan httpd.Record, queued)}
+	l.form = s.Form(&l.text)
 	go l.run()
 	return l
 }
@@ -97,6 +113,7 @@ func (l *Log) run() {
 	pending := make([]httpd.Record, 0, batch)
 	for r := range l.records {
 		pending = append(pending[:0], r)
+		enough := time.NewTimer(gather)
 	more:
 		for len(pending) < batch {
 			select {
@@ -105,10 +122,11 @@ func (l *Log) run() {
 					break more
 				}
 				pending = append(pending, r)
-			default:
+			case <-enough.C:
 				break more
 			}
 		}
+		enough.Stop()
 		l.write(pending)
 	}
 }
@@ -121,18 +139,23 @@ func (l *Log) write(records []httpd.Record) {
 	l.mu.Unlock()
 	var out []byte
 	if dropped > 0 {
-		l.log.Warn("HTTP requests are missing in the request log: its writer was too slow", "dropped", dropped)
+		l.sinks.Log.Warn("HTTP requests are missing in the request log: its writer was too slow", "dropped", dropped)
 		out = appendLine(out, line{Time: time.Now(), Event: "dropped", DroppedNum: dropped})
 	}
 	for _, r := range records {
 		out = appendLine(out, line{Time: r.Time, Event: "request", Verb: r.Verb, Endpoint: r.Endpoint, Status: r.Status, Micros: r.Duration.Microseconds(),
 			In: r.In, Out: r.Out, Protocol: r.Protocol, Method: r.Method, Tool: r.Tool, Reason: r.Reason})
-		l.log.Info("HTTP request", "http_method", r.Verb, "endpoint", r.Endpoint, "status", r.Status, "duration", r.Duration,
+		l.form.Info("HTTP request", "http_method", r.Verb, "endpoint", r.Endpoint, "status", r.Status, "duration", r.Duration,
 			"mcp_method", r.Method, "mcp_tool", r.Tool, "refused", r.Reason)
 	}
-	_, err := l.lines.Write(out)
+	_, err := l.sinks.Lines.Write(out)
+	if l.text.Len() > 0 {
+		_, textErr := l.sinks.Text.Write(l.text.Bytes())
+		err = errors.Join(err, textErr)
+		l.text.Reset()
+	}
 	if err != nil && !l.failing { // once, not for each request
-		l.log.Error("the HTTP request log cannot be written", "error", err)
+		l.sinks.Log.Error("the HTTP request log cannot be written", "error", err)
 	}
 	l.failing = err != nil
 }

@@ -52,6 +52,11 @@ func record(n int) httpd.Record {
 		Routing: httpd.Routing{Protocol: "2026-07-28", Method: "tools/call", Tool: "agent_run"}}
 }
 
+func sinks(lines, text io.Writer) Sinks {
+	form := func(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
+	return Sinks{Lines: lines, Text: text, Form: form, Log: form(text)}
+}
+
 // parse returns the lines; each must be one JSON object.
 func parse(t *testing.T, text string) []map[string]any {
 	t.Helper()
@@ -72,7 +77,7 @@ func parse(t *testing.T, text string) []map[string]any {
 func TestAddNeverWaitsAndDropsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file, app := &slow{gate: make(chan struct{})}, &bytes.Buffer{}
-		l := New(file, slog.New(slog.NewTextHandler(app, nil)))
+		l := New(sinks(file, app))
 		const added = 3 * queued
 		for i := range added { // in this bubble waiting would be a deadlock, which ends the test
 			l.Add(record(i))
@@ -107,7 +112,7 @@ func TestAddNeverWaitsAndDropsAreTold(t *testing.T) {
 func TestCloseFlushesOrGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &slow{}
-		l := New(file, slog.New(slog.DiscardHandler))
+		l := New(sinks(file, io.Discard))
 		for i := range 10 {
 			l.Add(record(i))
 		}
@@ -120,8 +125,9 @@ func TestCloseFlushesOrGivesUp(t *testing.T) {
 		}
 
 		hung := &slow{gate: make(chan struct{})}
-		l = New(hung, slog.New(slog.DiscardHandler))
+		l = New(sinks(hung, io.Discard))
 		l.Add(record(1))
+		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := l.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -136,14 +142,16 @@ func TestCloseFlushesOrGivesUp(t *testing.T) {
 func TestAFileThatCannotBeWrittenIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file, app := &slow{err: errors.New("disk full")}, &bytes.Buffer{}
-		l := New(file, slog.New(slog.NewTextHandler(app, nil)))
+		l := New(sinks(file, app))
 		for i := range 5 {
 			l.Add(record(i))
-			synctest.Wait()
+			time.Sleep(time.Second)
 		}
+		file.mu.Lock()
 		file.err = nil
+		file.mu.Unlock()
 		l.Add(record(6))
-		synctest.Wait()
+		time.Sleep(time.Second)
 		if n := strings.Count(app.String(), "disk full"); n != 1 || len(parse(t, file.out.String())) != 1 {
 			t.Errorf("told %d times, want once; file %q", n, file.out.String())
 		}
@@ -187,16 +195,16 @@ func TestTheLogRotates(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	l := New(w, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	for i := range 50 {
-		l.Add(record(i))
-		for len(l.records) > 0 { // one write each
-			time.Sleep(time.Microsecond)
+	synctest.Test(t, func(t *testing.T) {
+		l := New(sinks(w, io.Discard))
+		for i := range 50 {
+			l.Add(record(i))
+			time.Sleep(time.Second) // one write each
 		}
-	}
-	if err := l.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+		if err := l.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
 	names, err := os.ReadDir(dir.Name())
 	if err != nil {
 		t.Fatal(err)
