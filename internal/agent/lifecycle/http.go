@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/netip"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
@@ -22,9 +21,6 @@ const (
 	lastAnswers = 5 * time.Second
 	// logFlush is how long the request log may take to write what is queued.
 	logFlush = 2 * time.Second
-	// gcPercent lets garbage of a few dozen requests gather. The SDK makes 300 KB of it for each, of which a heap as small as
-	// this server's would be collected after every thirteenth; the price is some 15 MB of memory.
-	gcPercent = 400
 )
 
 // openHTTP opens the port (A-MCP-05). Clients come and go; only a signal, or a failure, ends the server.
@@ -43,9 +39,6 @@ func (s *session) openHTTP(addr netip.AddrPort, a *assembly, logs *logs) (*trans
 	door, err := httpd.Listen(httpd.Config{Addr: addr, Answer: a.server, Owner: sockowner.PeerUID, Self: self, Record: record, Log: logs.Logger})
 	if err != nil {
 		return nil, errors.Join(portFault(addr, err), flush())
-	}
-	if s.Env("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
 	}
 	serve := func(ctx context.Context) error {
 		// The port is open: who connects now is answered (A-MCP-10).
