@@ -262,3 +262,29 @@ func TestNpmAsAnEntry(t *testing.T) {
 	}
 	_ = npm
 }
+
+// A guard that covers the script's directory covers no approved script: the copy stays in its place.
+//
+// proves A-POL-11, A-POL-10, A-POL-13
+func TestAnApprovedScriptInAGuardedDirectory(t *testing.T) {
+	f := declare(t)
+	must(t, os.MkdirAll(f.W+"/node_modules/tool/bin", 0o755))
+	must(t, os.MkdirAll(f.W+"/node_modules/.bin", 0o755))
+	must(t, os.WriteFile(f.W+"/node_modules/tool/neighbour", []byte("neighbour\n"), 0o644))
+	script(t, f.W+"/node_modules/tool/bin/tool", "#!/bin/sh\ncat \"${0%/*}/../neighbour\"\n")
+	must(t, os.Symlink("../tool/bin/tool", f.W+"/node_modules/.bin/tool"))
+	tool := f.approve(f.W + "/node_modules/.bin/tool")
+	hook := f.approve(script(t, f.W+"/hook", "#!/bin/sh\necho hook\n"))
+	f.policy.Task.Guards = []sandbox.Guard{
+		{Path: f.W + "/hook", Reason: sandbox.GuardToolConfig, Kind: "file"},
+		{Path: f.W + "/node_modules", Reason: sandbox.GuardHardLinks, Kind: "directory"},
+	}
+	f.open()
+	must(t, os.WriteFile(f.W+"/hook", []byte("#!/bin/sh\necho evil\n"), 0o755))
+	if out := f.run(tool()).ok(t) + f.run(hook()).ok(t); out != "neighbour\nhook\n" {
+		t.Errorf("got %q", out)
+	}
+	if r := f.sh("echo x >node_modules/tool/neighbour"); r.fault != nil || r.exit.Code == 0 {
+		t.Errorf("the guard is gone: %+v", r)
+	}
+}
