@@ -86,6 +86,10 @@ function workflow(name, options, f) {
       await f(p, w, page);
       await p.keep(name.replace(/\W+/g, "-"));
       clean(c);
+    } catch (e) {
+      if (process.env.E2E_SHOTS) await page.screenshot({ path: `${process.env.E2E_SHOTS}/key-${name.replace(/\W+/g, "-")}.png` }).catch(() => {});
+      e.message += ` (the focus is on ${await page.evaluate(() => document.activeElement?.outerHTML.slice(0, 150))})`;
+      throw e;
     } finally {
       await c.close();
       await w.close().catch(() => {});
@@ -139,6 +143,7 @@ workflow("a question", { scripts: ["question"] }, async (p, w, page) => {
   await p.look("an option is chosen");
   await p.reach("submit", "Tab", focused('[data-choice="submit"]'));
   await page.waitForTimeout(900);
+  await page.locator('[data-choice="submit"][aria-disabled="false"]').waitFor();
   await p.press("Enter");
   await until("the answer", async () => (await w.answers(userInput)).flat().length === 1);
 });
@@ -153,7 +158,7 @@ workflow("interrupt, help and search", { scripts: ["streaming"] }, async (p, w, 
   await p.look("search");
   await p.press("Escape");
   await page.waitForFunction(() => !document.querySelector("dialog[open]"));
-  assert.ok(await page.evaluate(composer), "the focus is back");
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "composer", "the focus is back");
   await p.press("F6", "F6");
   await p.reach("something that is no box", "Tab", new Function("return !document.activeElement?.matches('textarea, input, select')"));
   await p.press("?");

@@ -229,7 +229,7 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
     <div class="scroll" ref={outer} id="transcript">
       <div class="col">
         <Older thread={thread} shown={items.length} />
-        <div role="feed" ref={feed} aria-label={m.transcript} aria-busy={false} onKeyDown={onKey} style={{ paddingBlockEnd: p.rest ? `${p.rest}px` : "" }}
+        <div {...(list.length > 0 ? { role: "feed" as const, "aria-label": m.transcript, "aria-busy": false } : {})} ref={feed} onKeyDown={onKey} style={{ paddingBlockEnd: p.rest ? `${p.rest}px` : "" }}
           onFocusIn={(e) => {
             const r = e.target instanceof Element ? e.target.closest<HTMLElement>("[data-row]")?.dataset["row"] : undefined;
             focused.current = r;
