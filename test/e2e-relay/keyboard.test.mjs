@@ -139,7 +139,7 @@ workflow("a question", { scripts: ["question"] }, async (p, w, page) => {
   await hello(p);
   await request(page);
   await p.reach("an option", "Shift+Tab", focused("#needs input[type=radio]"));
-  await p.press("ArrowDown", "ArrowUp", "Space");
+  await p.press("ArrowUp"); // from the last one, to which Shift Tab leads
   await p.look("an option is chosen");
   await p.reach("submit", "Tab", focused('[data-choice="submit"]'));
   await page.waitForTimeout(900);
@@ -151,6 +151,7 @@ workflow("a question", { scripts: ["question"] }, async (p, w, page) => {
 workflow("interrupt, help and search", { scripts: ["streaming"] }, async (p, w, page) => {
   await hello(p);
   await page.locator("[role=feed]", { hasText: "second one still" }).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "composer", "the focus stays where the person is");
   await p.press("Control+.");
   await until("the interrupt", async () => (await w.sent("turn/interrupt")).length === 1);
   await p.press("Control+k");

@@ -4,7 +4,7 @@ import type { Problem } from "../contract";
 import { Icon } from "../parts/Icon";
 import { Button, copy, ProblemNote } from "../parts/parts";
 import { aside, dropAside, setText, textOf } from "../state/drafts";
-import { ask, connected, current, link, live, models, opened, waiting } from "../state/page";
+import { ask, connected, current, link, live, models, opened, opening, waiting } from "../state/page";
 import { settings } from "../state/settings";
 import { useSay } from "../state/say";
 import { texts } from "../text";
@@ -22,7 +22,7 @@ export function Composer() {
         <SetAside />
         <Troubled thread={thread} />
         {thread === "" ? <Box thread="" />
-          : !head ? <Kept thread={thread} />
+          : !head ? connected.value && !opening.value ? <Box thread={thread} /> : <Kept thread={thread} /> // one that was just begun: the box stays, and the focus in it
             : !connected.value || head.stale ? <Held thread={thread} />
               : head.mode === "viewing" ? <Join thread={thread} />
                 : <Box thread={thread} />}

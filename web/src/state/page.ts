@@ -88,9 +88,11 @@ export function resume(s: State): void {
 /** A worker that was started anew, or another connection, has no thread open: the one that is shown is read again, once for each. */
 export function startReopening(): void {
   let tried = "";
+  const held = new Set<string>(); // a thread that was just begun is told in a moment; only what was there before is read again
   effect(() => {
     const s = link().state.value, id = current.value;
-    if (!connected.value || !s?.owner || id === "" || s.open.has(id) || opening.peek()) return;
+    if (s?.open.has(id)) held.add(id);
+    if (!held.has(id) || !connected.value || !s?.owner || id === "" || s.open.has(id) || opening.peek()) return;
     const now = [s.instance, s.owner.epoch, s.connection.generation, id].join(" ");
     if (now === tried) return;
     tried = now;
