@@ -3,6 +3,7 @@ package guard
 import (
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -58,9 +59,15 @@ func (q *Quarantine) Close() error {
 
 // remove takes a place away that nothing could be moved to.
 func (p *place) remove(fsys fileop.FS) error {
+	if p.held > 0 {
+		return nil
+	}
 	names, err := p.dir.Readdirnames(2)
-	if p.held > 0 || len(names) != 1 || names[0] != Index {
-		return nil // err only tells that there is nothing
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if len(names) != 1 || names[0] != Index {
+		return nil
 	}
 	if err = fsys.Unlink(p.dir, Index); err == nil {
 		err = fsys.Rmdir(p.parent, p.name)

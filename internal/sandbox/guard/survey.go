@@ -150,6 +150,12 @@ func (s *survey) protect(v *rootio.Visit) {
 		}
 		return
 	}
+	if v.Info.Kind == rootio.File && (v.Name == "config" || v.Name == "config.worktree") {
+		if text, err := v.Content(maxGitConfig); err == nil {
+			s.pending = append(s.pending, leads(v.Path, text)...)
+		}
+		return
+	}
 	if v.Info.Kind != rootio.File || v.Name != "commondir" && !strings.EqualFold(v.Name, ".git") {
 		return
 	}
@@ -162,7 +168,11 @@ func (s *survey) protect(v *rootio.Visit) {
 	}
 }
 
-const maxPointer = 8 << 10
+// maxGitConfig is far above any configuration that people have; a larger one leads nowhere for us, and is still read-only.
+const (
+	maxPointer   = 8 << 10
+	maxGitConfig = 1 << 20
+)
 
 // pointer reads a .git file or a commondir file.
 func pointer(name string, text []byte) (string, bool) {

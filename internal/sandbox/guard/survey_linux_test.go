@@ -47,8 +47,12 @@ func TestSurveyFindsWhatToolsRun(t *testing.T) {
 		"a link that leads nowhere": {[]string{"w/CLAUDE.md -> d/x/y", "w/d/"}, []string{"tool_config w/CLAUDE.md", "passage w/d"}},
 		"a link out":                {[]string{"w/CLAUDE.md -> ../out/x", "out/x"}, []string{"tool_config w/CLAUDE.md"}},
 		"a circle":                  {[]string{"w/CLAUDE.md -> AGENTS.md", "w/AGENTS.md -> CLAUDE.md"}, []string{"tool_config w/AGENTS.md", "tool_config w/CLAUDE.md"}},
-		"installed packages":        {[]string{"w/node_modules/p/.vscode/", "w/node_modules/p/CLAUDE.md"}, nil},
-		"other names":               {[]string{"w/.gitignore", "w/agents.md", "w/.GIT/config", "w/x.envrc", "w/git/hooks/"}, nil},
+		"hooks elsewhere": {[]string{"w/.git/config: [core]\n\thooksPath = .githooks\n", "w/.githooks/pre-push"},
+			[]string{"passage w/.git", "tool_config w/.git/config", "tool_config w/.githooks"}},
+		"what a config runs and includes": {[]string{"w/.git/config: [include]\n\tpath = ../git.inc\n[core]\n\tfsmonitor = tools/watch\n\tworktree = ../sub\n[alias]\n\tx = !tools/x a\n", "w/git.inc", "w/tools/watch", "w/tools/x", "w/sub/"},
+			[]string{"passage w/.git", "tool_config w/.git/config", "tool_config w/git.inc", "passage w/tools", "tool_config w/tools/watch", "tool_config w/tools/x"}},
+		"installed packages": {[]string{"w/node_modules/p/.vscode/", "w/node_modules/p/CLAUDE.md"}, nil},
+		"other names":        {[]string{"w/.gitignore", "w/agents.md", "w/.GIT/config", "w/x.envrc", "w/git/hooks/"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newWorld(t)

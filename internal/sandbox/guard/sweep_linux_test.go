@@ -41,6 +41,7 @@ func TestSweepMovesWhatIsNew(t *testing.T) {
 		"where a link led, by links": {[]string{"w/CLAUDE.md -> d/x/y", "w/d/"}, []string{"w/d/x -> ../e", "w/e/y"}, []string{"w/d/x"}},
 		"half the way":               {[]string{"w/CLAUDE.md -> d/x/y", "w/d/"}, []string{"w/d/x/z"}, nil},
 		"a gitdir elsewhere":         {[]string{"w/.git: gitdir: real\n", "w/real/HEAD"}, []string{"w/real/hooks/pre-push"}, []string{"w/real/hooks"}},
+		"hooks elsewhere":            {[]string{"w/.git/config: [core]\n\thookspath = my/hooks\n", "w/my/"}, []string{"w/my/hooks/pre-commit"}, []string{"w/my/hooks"}},
 		"what existed":               {[]string{"w/.git/hooks/x", "w/.git/config", "w/CLAUDE.md", "w/.vscode/x"}, nil, nil},
 		"into what existed":          {[]string{"w/.vscode/x"}, []string{"w/sub/.vscode/x"}, []string{"w/sub/.vscode"}},
 		"installed packages":         {nil, []string{"w/node_modules/p/.vscode/x", "w/node_modules/p/CLAUDE.md"}, nil},
