@@ -30,6 +30,8 @@ import (
 
 const patience = 30 * time.Second
 
+var noDeadline time.Time
+
 // journal is an audit that can be full.
 type journal struct {
 	mu     sync.Mutex
