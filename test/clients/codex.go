@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"os/exec"
 	"strings"
 
@@ -32,7 +33,7 @@ func codex(transport string) func(context.Context, *stage, string) (string, erro
 		table := b.Text
 		if transport == "stdio" { // codex passes on only what is named
 			state, _ := strings.CutPrefix(s.stdio.Env[len(s.stdio.Env)-1], "XDG_STATE_HOME=")
-			table += fmt.Sprintf("env = {XDG_STATE_HOME = %q}\n", state)
+			table += fmt.Sprintf("env = {XDG_STATE_HOME = %q, XDG_CACHE_HOME = %q}\n", state, filepath.Join(filepath.Dir(state), "cache"))
 		}
 		if err := responses.Home(home, "http://127.0.0.1:9", table, s.dir); err != nil {
 			return "", err

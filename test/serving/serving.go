@@ -34,7 +34,7 @@ type Site struct {
 // configuration in flow style.
 func New(program, dir, script, mcp string) (*Site, error) {
 	s := &Site{Program: program, Dir: dir, Workspace: filepath.Join(dir, "workspace"), Config: filepath.Join(dir, "agent.yaml"),
-		Env: append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(dir, "state"))}
+		Env: append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "XDG_STATE_HOME="+filepath.Join(dir, "state"))}
 	if err := os.Mkdir(s.Workspace, 0o755); err != nil {
 		return nil, err
 	}
