@@ -25,6 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type inside struct {
 	mu     sync.Mutex
 	bodies []int
+	ended  []error // of the requests' contexts, when they were answered
 	// hold, when set, is waited for inside; entered gets a token before.
 	hold, entered chan struct{}
 }
@@ -37,6 +38,9 @@ func (i *inside) Answer(w http.ResponseWriter, r *http.Request, body []byte) Rou
 		i.entered <- struct{}{}
 		<-i.hold
 	}
+	i.mu.Lock()
+	i.ended = append(i.ended, r.Context().Err())
+	i.mu.Unlock()
 	fmt.Fprintf(w, "took %d, context %v", len(body), r.Context().Err())
 	return Routing{Method: "ping"}
 }
@@ -589,6 +593,11 @@ func TestRequestsAreFinishedWhenTheClientOrTheServerGoes(t *testing.T) {
 	}
 	if err := <-stopped; err != nil {
 		t.Error(err)
+	}
+	for _, err := range h.ended {
+		if err != nil {
+			t.Errorf("a request's context: %v", err)
+		}
 	}
 	for _, r := range h.recorded() {
 		if r.Status != 200 || r.Method != "ping" || r.In != 2 || r.Endpoint != Path || r.Verb != "POST" {
