@@ -31,7 +31,9 @@ function page() {
   return { s, calls };
 }
 
-// R-PRI-05: everything that the page itself keeps about an owner's threads.
+// Everything that the page itself keeps about an owner's threads.
+//
+// proves R-PRI-05
 test("another owner finds nothing of the earlier one on the page; the same owner, connected anew, finds all of it", async () => {
   page();
   const fill = async () => {
@@ -56,6 +58,7 @@ test("another owner finds nothing of the earlier one on the page; the same owner
   assert.deepEqual(left(), ["", false, false, 0, 0, 0, false, false, "", false, false]);
 });
 
+// proves R-PRI-05, R-REC-03
 test("a draft belongs to its owner: kept for the same one, set aside for another, never given to another's worker", async () => {
   const { s, calls } = page();
   fold(state(owner()));
@@ -98,6 +101,7 @@ test("the worker's draft wins only when it is newer, and sending empties the box
   assert.equal(peekText("t"), "");
 });
 
+// proves R-PRI-05
 test("a text waits when another owner has come before it was handed over", async () => {
   const { s, calls } = page();
   s.value = state(owner({ account: "d" }));

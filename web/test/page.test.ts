@@ -12,6 +12,7 @@ import { statusOf } from "../src/shell/status";
 
 const key = (o: Partial<Key> = {}): Key => ({ key: "Enter", keyCode: 13, isComposing: false, shiftKey: false, ctrlKey: false, metaKey: false, altKey: false, ...o });
 
+// proves R-UI-02
 test("Enter sends, never while an input method composes", () => {
   assert.equal(sends(key(), "enter"), true);
   assert.equal(sends(key({ shiftKey: true }), "enter"), false);
@@ -26,6 +27,7 @@ test("Enter sends, never while an input method composes", () => {
   }
 });
 
+// proves R-INT-08
 test("a card is inert until it has stood still, and again after every move", () => {
   const s = new Steady();
   const box = { x: 0, y: 100, width: 300, height: 200 };
@@ -66,6 +68,7 @@ function announcer() {
   return { a, said, to };
 }
 
+// proves R-UI-02
 test("at most one message in two seconds, the later replaces the earlier, alerts go first", () => {
   const { a, said, to } = announcer();
   a.say("polite", "one");
@@ -78,6 +81,7 @@ test("at most one message in two seconds, the later replaces the earlier, alerts
   assert.deepEqual(said, ["0 polite one", "2000 alert now", "4000 polite three", "10000 polite later"]);
 });
 
+// proves R-UI-02
 test("any sequence of messages keeps the distance", () => {
   const { a, said, to } = announcer();
   for (let i = 0; i < 500; i++) {
@@ -97,6 +101,7 @@ test("stored settings are taken as far as they are known", () => {
   assert.equal(parse('{"theme":"dark","x":1}').theme, "dark");
 });
 
+// proves R-INT-02
 test("questions: what was chosen, a text of one's own, and nothing for the rest", () => {
   const t = { lines: [""], bytes: 0 };
   const view: QuestionsView = { blocking: true, questions: [{ id: "0", header: t, question: t, options: [], other: true }, { id: "1", header: t, question: t, freeText: true }, { id: "2", header: t, question: t, options: [] }] };
@@ -105,6 +110,7 @@ test("questions: what was chosen, a text of one's own, and nothing for the rest"
   assert.deepEqual(replies(view, new Map()), {});
 });
 
+// proves R-INT-03
 test("a choice that this version does not know keeps the server's name and promises nothing", () => {
   const card = { kind: "command" } as Card;
   assert.deepEqual(choiceName(en, card, "acceptForever"), { name: "acceptForever", what: "", raw: "acceptForever" });
@@ -114,6 +120,7 @@ test("a choice that this version does not know keeps the server's name and promi
   }
 });
 
+// proves R-CONN-05, R-CONN-06
 test("every state of the connection has a glyph and a word, and local and remote are told apart", () => {
   const base = { generation: 1, profile: "p", host: "h", preview: false };
   const words = new Set<string>();

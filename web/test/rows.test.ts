@@ -20,6 +20,7 @@ test("a request stands at its item, one without an item at the end; those of oth
   assert.equal(r[1]?.kind === "item" && r[1].cards[0]?.id, "1");
 });
 
+// proves R-REC-07
 test("an uncertain message is a row until the server shows its item, which is marked then; others of the ledger are none", () => {
   assert.deepEqual(ids(source({ outcomes: [outcome("o9"), outcome("o8", { state: "notSent" }), outcome("o7", { state: "delivered" }), outcome("o6", { thread: "other" }), outcome("o5", { kind: "turn.interrupt", text: "" })] })), ["a", "b", "c", "outcome:o9"]);
   const sent = rows(source({ outcomes: [outcome("o1", { state: "sent" }), outcome("o2", { state: "sent" })] }));

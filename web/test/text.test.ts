@@ -7,6 +7,7 @@ import { ja } from "../src/text/ja";
 
 const keys = Object.keys(en) as (keyof typeof en)[];
 
+// proves R-UI-02
 test("both languages have the same texts, of the same kind, none empty by accident", () => {
   assert.deepEqual(Object.keys(ja).sort(), [...keys].sort());
   const mayBeEmpty = new Set(["ruleEnds"]); // Japanese says it before
@@ -17,6 +18,7 @@ test("both languages have the same texts, of the same kind, none empty by accide
   }
 });
 
+// proves R-UI-02
 test("Japanese texts are Japanese, but for punctuation and examples", () => {
   const neutral = new Set<string>(["comma", "stop", "ofTotal", "faultCount"]);
   for (const k of keys) {
