@@ -17,15 +17,12 @@ export function Composer() {
   const open = opened.value;
   const head = open?.head;
   return (
-    <form class="composer" aria-label={m.message} onSubmit={(e) => { e.preventDefault(); void sendDraft(thread); }}>
+    <form class="composer" aria-label={m.message} onSubmit={(e) => { e.preventDefault(); if (connected.value && (thread === "" || (head?.mode === "joined" && !head.stale))) void sendDraft(thread); }}>
       <div class="col">
         <SetAside />
         <Troubled thread={thread} />
-        {thread === "" ? <Box thread="" />
-          : !head ? connected.value && !opening.value ? <Box thread={thread} /> : <Kept thread={thread} /> // one that was just begun: the box stays, and the focus in it
-            : !connected.value || head.stale ? <Held thread={thread} />
-              : head.mode === "viewing" ? <Join thread={thread} />
-                : <Box thread={thread} />}
+        {/* One that was just begun has no head yet: the box stays, and the focus in it. */}
+        {thread !== "" && !head && (!connected.value || opening.value) ? <Kept thread={thread} /> : <Box thread={thread} />}
       </div>
     </form>
   );
@@ -43,32 +40,25 @@ export function Join({ thread, label, primary }: { thread: string; label?: strin
     setBusy(false);
     setProblem(r.done ? undefined : r.problem ?? "lost");
   };
-  const button = <Button {...(primary ? {} : { id: "composer" })} busy={busy} onClick={() => void join()}>{busy ? m.joining : label ?? m.joinThread}</Button>;
+  const button = <Button busy={busy} onClick={() => void join()}>{busy ? m.joining : label ?? m.joinThread}</Button>;
   if (primary) return button;
   return (
-    <>
+    <div>
       <div class="join"><p>{m.joinToSend}</p>{button}</div>
       {problem === "lost" ? <p class="err">{m.lost}</p> : problem ? <ProblemNote problem={problem} /> : null}
-      <Kept thread={thread} />
-    </>
+    </div>
   );
 }
 
-/** Without a connection nothing can be sent; the text stays and can be taken away by hand. */
-function Held({ thread }: { thread: string }) {
-  const m = texts.value;
-  return <><div class="join"><p>{live.value ? m.cannotSendOffline : m.cannotSendLost}</p></div><Kept thread={thread} editable /></>;
-}
-
-function Kept({ thread, editable }: { thread: string; editable?: boolean }) {
+/** A text whose thread is not open (yet): to look at and to copy. */
+function Kept({ thread }: { thread: string }) {
   const m = texts.value;
   const text = useMemo(() => textOf(thread), [thread]);
-  if (!editable && text.value.trim() === "") return null;
+  if (text.value.trim() === "") return null;
   return (
     <div class="box kept">
-      <label class="vh" for="composer-kept">{m.yourDraft}</label>
-      <textarea id={editable ? "composer" : "composer-kept"} aria-label={m.yourDraft} readOnly={!editable} value={text.value} rows={2} placeholder={m.draftHere} onInput={(e) => setText(thread, e.currentTarget.value)} />
-      <div class="tools"><span class="muted pad-i">{m.draftKept}</span><span class="grow" /><Button icon="copy" disabled={text.value === ""} onClick={() => void copy(text.value)}>{m.copyDraft}</Button></div>
+      <textarea id="composer" aria-label={m.yourDraft} readOnly value={text.value} rows={2} />
+      <div class="tools"><span class="muted pad-i">{m.draftKept}</span><span class="grow" /><Button icon="copy" onClick={() => void copy(text.value)}>{m.copyDraft}</Button></div>
     </div>
   );
 }
@@ -103,6 +93,10 @@ function Troubled({ thread }: { thread: string }) {
   );
 }
 
+/**
+ * The box is one and the same element whatever becomes of the connection or the thread, so that nobody is thrown out of it while
+ * writing. What cannot be sent now can be written and copied.
+ */
 function Box({ thread }: { thread: string }) {
   const m = texts.value;
   const hint = useId();
@@ -112,7 +106,8 @@ function Box({ thread }: { thread: string }) {
   const head = opened.value?.head;
   const running = thread !== "" && head?.turnStatus === "running";
   const busy = sending.value.has(thread) || (head?.busy ?? false);
-  const can = connected.value;
+  const why = !connected.value || (head?.stale ?? false) ? "offline" : head?.mode === "viewing" ? "viewing" : "";
+  const can = why === "";
   // A value that comes from elsewhere (another tab, a sent message) never breaks into a composition.
   useLayoutEffect(() => {
     const el = ref.current;
@@ -125,10 +120,10 @@ function Box({ thread }: { thread: string }) {
   }, [text.value, thread]);
   return (
     <>
-      {thread === "" ? <NewThread /> : null}
+      {why === "offline" ? <div class="join"><p>{live.value ? m.cannotSendOffline : m.cannotSendLost}</p></div> : why === "viewing" ? <Join thread={thread} /> : thread === "" ? <NewThread /> : null}
       <div class="box">
         <label class="vh" for="composer">{m.messageToCodex}</label>
-        <textarea ref={ref} id="composer" rows={2} placeholder={m.messageToCodex} aria-describedby={hint} spellcheck
+        <textarea ref={ref} id="composer" rows={2} placeholder={can ? m.messageToCodex : m.draftHere} aria-describedby={hint} spellcheck
           onInput={(e) => { grow(e.currentTarget); setText(thread, e.currentTarget.value); }}
           onCompositionStart={() => { composing.current = true; }}
           onCompositionEnd={(e) => { composing.current = false; setText(thread, e.currentTarget.value); }}
@@ -139,10 +134,11 @@ function Box({ thread }: { thread: string }) {
             }
           }} />
         <div class="tools">
-          <NextTurn thread={thread} />
+          {can ? <NextTurn thread={thread} /> : <span class="muted pad-i">{m.draftKept}</span>}
           <span class="grow" />
-          {running ? <Button icon="stop" onClick={() => void interrupt()} aria-keyshortcuts="Control+.">{m.interrupt}</Button> : null}
-          <Button kind="primary" icon="up" type="submit" busy={busy} disabled={!can}>{busy ? m.sendingNow : running ? m.sendToTurn : m.send}</Button>
+          {!can ? <Button icon="copy" onClick={() => void copy(text.value)}>{m.copyDraft}</Button> : null}
+          {running && can ? <Button icon="stop" onClick={() => void interrupt()} aria-keyshortcuts="Control+.">{m.interrupt}</Button> : null}
+          {can ? <Button kind="primary" icon="up" type="submit" busy={busy}>{busy ? m.sendingNow : running ? m.sendToTurn : m.send}</Button> : null}
         </div>
       </div>
       <p class="hint keys-line" id={hint}>

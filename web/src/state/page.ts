@@ -59,8 +59,15 @@ export const current = signal("");
 export const opened = computed<OpenThread | undefined>(() => link().state.value?.open.get(current.value));
 export const opening = signal<{ thread: string; problem?: Problem; lost?: boolean } | undefined>(undefined);
 
+let shownTo: string | undefined;
+
 /** show goes to a thread, reading it if it is not open yet; that joins nothing. */
 export async function show(thread: string, opts: { begun?: boolean } = {}): Promise<void> {
+  // A thread is its owner's: the one that another owner left on the page is not asked for again (R-PRI-05).
+  const o = link().state.peek()?.owner;
+  const who = o && JSON.stringify([o.profile, o.account, o.root]);
+  if (thread !== "" && thread === current.peek() && shownTo !== undefined && who !== undefined && who !== shownTo) thread = "";
+  shownTo = who ?? shownTo;
   current.value = thread;
   panel.value = "";
   history.replaceState({ ...(history.state as object | null), thread }, "");
