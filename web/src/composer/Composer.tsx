@@ -142,10 +142,10 @@ function Box({ thread }: { thread: string }) {
         </div>
       </div>
       <p class="hint keys-line" id={hint}>
-        {settings.value.enter === "enter"
+        {!can ? null : settings.value.enter === "enter"
           ? <><span><kbd>Enter</kbd> {m.sendsKey}</span><span><kbd>Shift</kbd> <kbd>Enter</kbd> {m.newLineKey}</span></>
           : <><span><kbd>Ctrl</kbd> <kbd>Enter</kbd> {m.sendsKey}</span><span><kbd>Enter</kbd> {m.newLineKey}</span></>}
-        {running ? <span><kbd>Ctrl</kbd> <kbd>.</kbd> {m.interruptKey}</span> : null}
+        {running && can ? <span><kbd>Ctrl</kbd> <kbd>.</kbd> {m.interruptKey}</span> : null}
         <span><kbd>F6</kbd> {m.nextAreaKey}</span>
         {waiting.value.length > 0 ? <span class="attn-t">{m.requestsOpen(waiting.value.length)}</span> : null}
       </p>
