@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { Join } from "../composer/Composer";
 import { Rich, Time } from "../parts/parts";
-import { connection, opened, phase } from "../state/page";
+import { ask, connection, current, opened, phase, syncFailed } from "../state/page";
 import { problemText, texts } from "../text";
 import { interrupt } from "../composer/send";
 import { Button } from "../parts/parts";
@@ -25,6 +25,11 @@ export function Banner() {
   if (c?.state === "offline") return <Frame tone="attn" title={m.offlineTitle} text={m.offlineText}><Reconnect kind="primary" {...(c.transport === "remote" ? { label: m.reconnect } : { label: m.startServer })} /></Frame>;
   if (head?.mode === "viewing" && head.waits) return <Frame tone="attn" title={m.waitsTitle} text={m.waitsText}><Join thread={head.thread.id} label={m.joinToAnswer} primary /></Frame>;
   if (head?.mode === "joined" && head.waits) return <Frame tone="attn" title={m.waitsUnseenTitle} text={m.waitsUnseenText}><Button onClick={() => void interrupt()}>{m.interrupt}</Button></Frame>;
+  const lost = syncFailed.value.get(current.value) ?? syncFailed.value.get("");
+  if (head && lost) {
+    const x = problemText(lost.problem);
+    return <Frame tone="attn" title={x.text} text={<Rich>{x.remedy}</Rich>}><Button onClick={() => void ask("thread.sync", { thread: head.thread.id })}>{m.readAgain}</Button></Frame>;
+  }
   if (head?.problem) {
     const x = problemText(head.problem);
     return <Frame tone="attn" title={x.text} text={<Rich>{x.remedy}</Rich>} />;
