@@ -94,6 +94,7 @@ relay: build ## try relaycodex: pinned codex from npm, a scripted model, nothing
 
 bench-relay: ## ratios against codex-acp from npm, same codex, same thread (needs npm and, once, the network)
 	@CGO_ENABLED=0 go run ./test/bench-relay
+	@node test/e2e-relay/run.mjs --prepare && node test/e2e-relay/bench.mjs
 
 e2e-core: setup ## relaycodex against the real Codex CLI (three versions), headless
 	@for v in 0.159.1 0.155.1 0.171.0; do scripts/codex $$v >/dev/null; done

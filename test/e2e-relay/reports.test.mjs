@@ -227,7 +227,7 @@ scene("markup of a model runs nothing, fetches nothing and leads nowhere by itse
 
 // report 44
 // proves R-PRI-01
-scene("8 MB of hostile Markdown: the page answers all the time, also while the whole text is shown", { scripts: ["heavy"] }, async ({ page }) => {
+scene("6 MB of hostile Markdown (more the worker does not take in): the page answers all the time, also while the whole text is shown", { scripts: ["heavy"] }, async ({ page }) => {
   await say(page, "hello");
   await page.locator("[role=feed] .md:not(:empty)").first().waitFor();
   await page.evaluate(() => {

@@ -50,7 +50,7 @@ var parts = map[string]func() appserver.Script{
 	},
 	"heavy": func() appserver.Script {
 		text := strings.Repeat("[a](", 500) + strings.Repeat("*_", 500) + "\n\n" + strings.Repeat("> ", 200) + "\n\n" + strings.Repeat("![x]([", 400) + "\n\n"
-		return begun(appserver.Script{of.Started(appserver.AgentMessage("m", "")), of.Completed(appserver.AgentMessage("m", strings.Repeat(text, 8<<20/len(text))))}, of.EndTurn(), more())
+		return begun(appserver.Script{of.Started(appserver.AgentMessage("m", "")), of.Completed(appserver.AgentMessage("m", strings.Repeat(text, 6<<20/len(text))))}, of.EndTurn(), more())
 	},
 	"hostile": func() appserver.Script { return begun(of.Say("m", hostile), of.EndTurn(), more()) },
 	"waits": func() appserver.Script {
