@@ -156,7 +156,7 @@ func TestBusyProcessesStarveNobody(t *testing.T) {
 	program := into(t, f.W, payload(t))
 	script := "n=0; while [ $n -lt 14 ]; do " + program + " spin 100 & n=$((n+1)); done; echo begun; wait"
 	c := f.command("/bin/sh", "-c", script)
-	c.Timeout = 2 * time.Second
+	c.Timeout = 10 * time.Second
 	begun := time.Now()
 	r := f.run(c)
 	r.coded(t, fault.ResourceTimeLimit)
