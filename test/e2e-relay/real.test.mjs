@@ -239,6 +239,26 @@ scenario("the worker is restarted while a person types: the text stays, the old 
   assert.equal((await w.sent("turn/start")).length, 1, "nothing was sent by itself");
 });
 
+// A thread that does not exist yet has another page around its message box.
+//
+// proves R-REL-04, R-REC-03
+scenario("the worker is lost before a thread exists: the same box keeps text and focus", {}, async ({ w, c, page }) => {
+  const box = page.locator("textarea#composer");
+  await box.pressSequentially("half a sen");
+  await box.evaluate((e) => { e.dataset.stays = "yes"; });
+  const address = await w.do("restart");
+  await page.waitForFunction(() => !sessionStorage.getItem("relaycodex.session"));
+  assert.equal(await page.evaluate(() => document.activeElement?.dataset.stays), "yes", "the focus stays in the box");
+  await page.keyboard.type("tence");
+  assert.equal(await box.inputValue(), "half a sentence");
+  c.wrong = []; // the refused stream
+  await page.locator(".admit input").first().fill(address);
+  await page.locator(".admit button").first().click();
+  await page.waitForFunction(() => !!sessionStorage.getItem("relaycodex.session"));
+  await page.waitForFunction(() => document.querySelector("textarea#composer")?.value === "half a sentence");
+  assert.equal((await w.sent("turn/start")).length, 0, "nothing was sent by itself");
+});
+
 // proves R-REL-04, R-REC-08
 scenario("a local server is restarted with a request that waits: the card ends, nothing is sent", {}, async ({ w, page }) => {
   await say(page, escalated(`touch ${w.work}/late`));

@@ -117,11 +117,11 @@ function Box({ thread }: { thread: string }) {
       if (document.activeElement === el) el.setSelectionRange(Math.min(at, el.value.length), Math.min(at, el.value.length));
     }
     if (el) grow(el);
-  }, [text.value, thread]);
+  }); // after every drawing: what the box shows is the draft, whatever element it is
   return (
     <>
       {why === "offline" ? <div class="join"><p>{live.value ? m.cannotSendOffline : m.cannotSendLost}</p></div> : why === "viewing" ? <Join thread={thread} /> : thread === "" ? <NewThread /> : null}
-      <div class="box">
+      <div class="box" key="box">
         <label class="vh" for="composer">{m.messageToCodex}</label>
         <textarea ref={ref} id="composer" rows={2} placeholder={can ? m.messageToCodex : m.draftHere} aria-describedby={hint} spellcheck
           onInput={(e) => { grow(e.currentTarget); setText(thread, e.currentTarget.value); }}
