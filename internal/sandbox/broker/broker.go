@@ -111,6 +111,9 @@ func (b *Broker) open(ctx context.Context, p sandbox.EffectivePolicy, watch guar
 		return nil, failed(fmt.Errorf("journalling task %s: %w", task, err))
 	}
 	t := &transaction{backend: b.deps.Backend, instance: b.deps.Instance, entry: entry, state: b.deps.State, files: b.deps.Files}
+	if storage.home != nil {
+		watch.Home = p.Task.Home // the other kind does not outlive the task
+	}
 	err = t.watch(watch)
 	var job sandbox.Job
 	if err == nil {

@@ -61,7 +61,8 @@ func (t *transaction) sweep(ctx context.Context, data json.RawMessage, report fu
 	}
 	defer state.Close()
 	q := guard.NewQuarantine(t.files, state, t.entry.Key())
-	moved, gone, err := guard.Sweep(ctx, t.files, w, q)
+	// However much the task left, it is dead: this ends, and what is not moved would be there for the host to run.
+	moved, gone, err := guard.Sweep(context.WithoutCancel(ctx), t.files, w, q)
 	err = errors.Join(err, q.Close())
 	for _, m := range moved {
 		report(watchKind, m.Path+" -> "+m.To, err)

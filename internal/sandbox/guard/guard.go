@@ -39,6 +39,8 @@ type Findings struct {
 	Foreign Foreign
 	// extras are places that are protected because of what they are used for, not of their names.
 	extras []extra
+	// behind is what tools would run where links of working trees lead, and nothing is protected.
+	behind []Kept
 	ids    map[string]sandbox.FileID // of the GuardToolConfig ones
 	roots  []*rootio.Root
 }
@@ -95,7 +97,7 @@ func refuse(variant, target string, opts ...fault.Option) error {
 // enter is the place of a visited name, and of the directory that holds it, which a repository without a working tree makes
 // a git directory. Only where case could decide is the directory asked about it.
 func enter(p policy.Place, v *rootio.Visit) (around, at policy.Place) {
-	if p == policy.Tree && bare(v) {
+	if (p == policy.Tree || p == policy.GitData) && bare(v) {
 		p = policy.GitDir
 	}
 	dir := v.Info.Kind == rootio.Dir

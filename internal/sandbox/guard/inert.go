@@ -25,6 +25,8 @@ func inert(around policy.Place, v *rootio.Visit, roots []WatchedRoot) bool {
 		return false
 	case v.Name == "hooks":
 		return inertHooks(v)
+	case v.Name == "branches": // git's templates have it, empty
+		return inertHooks(v)
 	case v.Name == "config":
 		text, err := v.Content(maxConfig)
 		return err == nil && v.Info.Links == 1 && InertConfig(string(text))
@@ -107,7 +109,8 @@ var (
 			"user.name": person, "user.email": person,
 			"remote.url":   regexp.MustCompile(`^https?://[\w.:-]+/[\w./~+-]*$`),
 			"remote.fetch": ref, "branch.merge": ref,
-			"branch.remote": regexp.MustCompile(`^[\w./-]+$`),
+			// A remote that has no section is a path, and whoever pushes to a path runs its hooks: no way up or elsewhere.
+			"branch.remote": regexp.MustCompile(`^(\.|\w+(-\w+)*)$`),
 		}
 	})
 )

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path"
 	"slices"
@@ -40,6 +41,7 @@ type survey struct {
 	again   bool           // a second walk of the same names, about places only
 	entries int
 	pending []pending
+	ways    []string // links of working trees
 }
 
 // pending is a path that something protected leads to.
@@ -58,6 +60,9 @@ func (s *survey) all() error {
 		s.out.roots = append(s.out.roots, open)
 		s.root, s.owner, s.stack = r, open.Info(), []policy.Place{policy.Start(r.Path)}
 		s.links.enter(r.Path, s.stack[0])
+		if closed := open.Walkable(); errors.Is(closed, os.ErrPermission) {
+			return refuse("unreadable", r.Path)
+		}
 		if err := open.Walk(s.ctx, s); err != nil {
 			return err
 		}
@@ -71,6 +76,9 @@ func (s *survey) all() error {
 		}
 	}
 	if err := s.links.judge(s); err != nil {
+		return err
+	}
+	if err := s.lookBehind(); err != nil {
 		return err
 	}
 	if len(s.guards) > maxGuards {
@@ -98,6 +106,9 @@ func (s *survey) Visit(v *rootio.Visit) (bool, error) {
 	_, place := enter(around, v)
 	if place == policy.ToolConfig && around != policy.ToolConfig && !s.policy.ToolConfigWrites {
 		s.protect(v)
+	}
+	if v.Link && place == policy.Tree && !s.again {
+		s.ways = append(s.ways, v.Path)
 	}
 	if !s.again {
 		if v.Info.UID != s.owner.UID || os.Geteuid() == 0 && v.Info.GID != s.owner.GID {
@@ -166,6 +177,28 @@ func (s *survey) protect(v *rootio.Visit) {
 	if to, ok := pointer(v.Name, text); ok {
 		s.pending = append(s.pending, pending{path.Dir(v.Path), to, policy.GitDir})
 	}
+}
+
+// lookBehind notes what links lead to already, so that the sweep can tell what is new.
+func (s *survey) lookBehind() error {
+	if s.policy.ToolConfigWrites {
+		return nil
+	}
+	b := &behind{ctx: s.ctx, found: func(v *rootio.Visit) bool {
+		s.out.behind = append(s.out.behind, Kept{v.Path, v.Info.ID})
+		return false
+	}}
+	for _, r := range s.roots {
+		b.roots = append(b.roots, WatchedRoot{r.Path, r.ID})
+	}
+	for _, name := range s.ways {
+		if _, err := b.link(name); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(s.out.behind, func(a, b Kept) int { return strings.Compare(a.Path, b.Path) })
+	s.out.behind = slices.Compact(s.out.behind)
+	return nil
 }
 
 // maxGitConfig is far above any configuration that people have; a larger one leads nowhere for us, and is still read-only.

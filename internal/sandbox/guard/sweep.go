@@ -22,6 +22,10 @@ type Watch struct {
 	Roots  []WatchedRoot `json:"roots"`
 	Kept   []Kept        `json:"kept,omitempty"` // sorted by path
 	Extras []extra       `json:"extras,omitempty"`
+	// Behind are objects of no protected place that a link of a working tree led to at the start; sorted by path.
+	Behind []Kept `json:"behind,omitempty"`
+	// Home is the task's HOME when it stays; nothing is swept in it, but no link of a root may lead to what tools run there.
+	Home string `json:"home,omitempty"`
 }
 
 // Kept is an object that existed at the start and was bound read-only.
@@ -53,7 +57,7 @@ func (f *Findings) Watch(p *sandbox.EffectivePolicy) Watch {
 			w.Kept = append(w.Kept, Kept{g.Path, f.ids[g.Path]})
 		}
 	}
-	w.Extras = f.extras
+	w.Extras, w.Behind = f.extras, f.behind
 	return w
 }
 
@@ -66,8 +70,16 @@ func (w *Watch) Check() error {
 	for _, k := range w.Kept {
 		paths = append(paths, k.Path)
 	}
-	if !slices.IsSorted(paths) {
+	var links []string
+	for _, k := range w.Behind {
+		links = append(links, k.Path)
+	}
+	if !slices.IsSorted(paths) || !slices.IsSorted(links) {
 		return errors.New("the kept paths are not sorted")
+	}
+	paths = append(paths, links...)
+	if w.Home != "" {
+		paths = append(paths, w.Home)
 	}
 	for _, r := range w.Roots {
 		paths = append(paths, r.Path)
@@ -89,6 +101,9 @@ func (w *Watch) Check() error {
 // the roots that are no longer the objects that were watched: whoever moved them took along what lies in them.
 func Sweep(ctx context.Context, fsys fileop.FS, w Watch, q *Quarantine) (moved []sandbox.Quarantined, gone []string, err error) {
 	s := &sweep{fsys: fsys, watch: w, quarantine: q}
+	s.behind = &behind{ctx: ctx, roots: w.Roots, home: w.Home, found: func(v *rootio.Visit) bool {
+		return !seen(w.Behind, v.Path, v.Info.ID) && !seen(w.Kept, v.Path, v.Info.ID)
+	}}
 	for _, r := range w.Roots {
 		root, err := rootio.Open(r.Path, r.ID)
 		if err != nil {
@@ -113,14 +128,23 @@ type sweep struct {
 	fsys       fileop.FS
 	watch      Watch
 	quarantine *Quarantine
+	behind     *behind
 	moved      []sandbox.Quarantined
 
 	root  *rootio.Root
 	stack []policy.Place
 }
 
-func (s *sweep) walk(ctx context.Context, root *rootio.Root, place policy.Place) error {
+func (s *sweep) walk(ctx context.Context, root *rootio.Root, place policy.Place) (err error) {
 	s.root, s.stack = root, []policy.Place{place}
+	if closed := root.Walkable(); errors.Is(closed, fs.ErrPermission) && own(root.Info()) {
+		restore, err := root.MakeWritable() // a task may close a root itself
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, restore()) }()
+		return root.Walk(ctx, s)
+	}
 	return root.Walk(ctx, s)
 }
 
@@ -197,6 +221,13 @@ func (s *sweep) Visit(v *rootio.Visit) (bool, error) {
 	if place == policy.ToolConfig && !inert(around, v, s.watch.Roots) || v.TooDeep {
 		return false, s.move(v)
 	}
+	if v.Link && place == policy.Tree {
+		found, err := s.behind.link(v.Path)
+		if err == nil && found {
+			err = s.move(v)
+		}
+		return false, err
+	}
 	if place == policy.ToolConfig || v.Info.Kind != rootio.Dir {
 		return false, nil
 	}
@@ -221,7 +252,7 @@ func (s *sweep) Leave(string) error {
 
 // Unreadable implements rootio.Walker: a task may have closed what it left, and whoever opens it finds it.
 func (s *sweep) Unreadable(v *rootio.Visit, _ error) (func() (func() error, error), error) {
-	if uid := os.Geteuid(); uid != 0 && v.Info.UID != uid {
+	if !own(v.Info) {
 		return nil, s.Leave(v.Path) // somebody else's; no process of the task could look inside, either
 	}
 	return func() (func() error, error) { return rootio.MakeWritable(v.Dir, v.Name) }, nil

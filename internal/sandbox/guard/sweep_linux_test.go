@@ -8,11 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
 	"sekisho/test/crashfs"
 )
@@ -45,7 +47,21 @@ func TestSweepMovesWhatIsNew(t *testing.T) {
 		"what existed":               {[]string{"w/.git/hooks/x", "w/.git/config", "w/CLAUDE.md", "w/.vscode/x"}, nil, nil},
 		"into what existed":          {[]string{"w/.vscode/x"}, []string{"w/sub/.vscode/x"}, []string{"w/sub/.vscode"}},
 		"installed packages":         {nil, []string{"w/node_modules/p/.vscode/x", "w/node_modules/p/CLAUDE.md"}, nil},
-		"an empty one":               {nil, []string{"w/.envrc/"}, []string{"w/.envrc"}},
+		"a submodule of a worktree":  {[]string{"w/.git/worktrees/t/commondir: ../..\n"}, []string{"w/.git/worktrees/t/modules/s/hooks/x"}, []string{"w/.git/worktrees/t/modules/s/hooks"}},
+		"a submodule named so": {nil, []string{"w/.git/modules/a/info/b/HEAD", "w/.git/modules/a/info/b/objects/", "w/.git/modules/a/info/b/refs/", "w/.git/modules/a/info/b/hooks/x"},
+			[]string{"w/.git/modules/a/info/b/hooks"}},
+		"branches named so":           {nil, []string{"w/.git/refs/heads/hooks/x", "w/.git/refs/heads/config", "w/.git/logs/HEAD", "w/.git/logs/refs/heads/config"}, nil},
+		"a remote of old":             {nil, []string{"w/.git/remotes/origin: URL: /e\n"}, []string{"w/.git/remotes"}},
+		"a branch of old":             {nil, []string{"w/.git/branches/origin: /e\n"}, []string{"w/.git/branches"}},
+		"none of these":               {nil, []string{"w/.git/branches/"}, nil},
+		"packages behind a link":      {nil, []string{"w/node_modules/p/.vscode/x", "w/src -> node_modules/p"}, []string{"w/src"}},
+		"a repository behind a link":  {nil, []string{"w/.git/x/.git/config: [core]\n\tfsmonitor = x\n", "w/a/src -> ../.git/x"}, []string{"w/a/src"}},
+		"behind two links":            {nil, []string{"w/node_modules/p/d -> ../q", "w/node_modules/q/CLAUDE.md", "w/src -> node_modules/p"}, []string{"w/src"}},
+		"links in a circle":           {nil, []string{"w/node_modules/p/d -> ../q", "w/node_modules/q/e -> ../p", "w/src -> node_modules/p", "w/tsc -> node_modules/q"}, nil},
+		"a link that was there":       {[]string{"w/node_modules/p/CLAUDE.md", "w/src -> node_modules/p"}, []string{"w/node_modules/p/x"}, nil},
+		"new behind an old link":      {[]string{"w/node_modules/p/CLAUDE.md", "w/src -> node_modules/p"}, []string{"w/node_modules/p/.envrc"}, []string{"w/src"}},
+		"a link to nothing that runs": {nil, []string{"w/node_modules/p/x", "w/src -> node_modules/p", "w/x -> src/x", "w/out -> ../out"}, nil},
+		"an empty one":                {nil, []string{"w/.envrc/"}, []string{"w/.envrc"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newWorld(t)
@@ -115,6 +131,85 @@ func TestNothingHidesFromTheSweep(t *testing.T) {
 			t.Errorf("%s: %v, %v", d, st.Mode(), err)
 		}
 		must(t, os.Chmod(v.w+d, 0o700))
+	}
+}
+
+// However a task closes directories, the root itself too, the sweep ends and finds everything. Only an ordinary user is held
+// up by modes.
+//
+// proves A-POL-13
+func TestClosedDirectoriesHideNothing(t *testing.T) {
+	if os.Geteuid() == 0 {
+		asOrdinaryUser(t)
+		return
+	}
+	for _, mode := range []os.FileMode{0, 0o100, 0o200, 0o400, 0o500, 0o600} {
+		for _, closed := range []string{"", "/a", "/a/b", "/a/b/.git", "/a/b/.git/hooks"} {
+			v := newWorld(t)
+			w := v.survey().Watch(&v.policy)
+			v.make("w/a/b/.git/hooks/x", "w/z/.envrc")
+			must(t, os.Chmod(v.w+closed, mode))
+			state, err := os.Open(v.state)
+			must(t, err)
+			q := NewQuarantine(fileop.OS(), state, "task")
+			moved, gone, err := Sweep(t.Context(), fileop.OS(), w, q)
+			if err = errors.Join(err, q.Close(), state.Close()); err != nil || len(moved) != 2 || len(gone) > 0 {
+				t.Errorf("%q %o: moved %v, gone %v, %v", closed, mode, moved, gone, err)
+			}
+			if st, err := os.Stat(v.w + closed); closed != "/a/b/.git/hooks" && (err != nil || st.Mode().Perm() != mode) {
+				t.Errorf("%q %o: the mode is %v, %v", closed, mode, st.Mode(), err)
+			}
+			// The next task is told which directory it cannot see into.
+			if e := asFault(Survey(t.Context(), &v.policy)); closed != "/a/b/.git/hooks" && mode != 0o500 && (e == nil || e.Variant != "unreadable" || e.Target != v.w+closed) {
+				t.Errorf("%q %o: the survey gave %v", closed, mode, e)
+			}
+			must(t, exec.Command("chmod", "-R", "u+rwX", v.w, v.state).Run())
+		}
+	}
+}
+
+func asFault(f *Findings, err error) *fault.Error {
+	if f != nil {
+		f.Close()
+	}
+	return fault.As(err)
+}
+
+// asOrdinaryUser runs the calling test again without root's rights.
+func asOrdinaryUser(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "guard-")
+	must(t, err)
+	defer os.RemoveAll(dir)
+	program, err := os.ReadFile("/proc/self/exe")
+	must(t, err)
+	must(t, os.WriteFile(dir+"/test", program, 0o755))
+	must(t, os.Mkdir(dir+"/tmp", 0o755))
+	must(t, os.Chmod(dir, 0o755))
+	must(t, os.Chown(dir+"/tmp", 65533, 65533))
+	cmd := exec.Command(dir+"/test", "-test.run", "^"+t.Name()+"$", "-test.v")
+	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir + "/tmp", "PATH=/usr/bin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65533, Gid: 65533}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("as an ordinary user: %v\n%s", err, out)
+	}
+}
+
+// HOME stays from task to task and is not swept, so nothing in a root may lead to what tools would run in it.
+//
+// proves A-POL-13, A-SBX-08
+func TestNoLinkLeadsToToolsInHome(t *testing.T) {
+	v := newWorld(t)
+	w := v.survey().Watch(&v.policy)
+	v.make("out/go/x", "out/p/.git/config: [core]\n\tfsmonitor = x\n", "w/cache -> ../out/go", "w/src -> ../out/p", "w/all -> ../out")
+	if got := v.sweep(w); got != nil {
+		t.Errorf("outside of HOME: moved %v", got)
+	}
+	w.Home = v.out
+	must(t, w.Check())
+	if d := cmp.Diff([]string{"w/all", "w/src"}, v.sweep(w)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
@@ -270,6 +365,10 @@ func TestInertConfig(t *testing.T) {
 		"[user]\n\tname = \"a\n\tfsmonitor = x\"\n":   false,
 		"[remote \"o\"]\n\turl = https://e.com/a b\n": false,
 		"[branch \"x\"]\n\tvscode-merge-base = o/m\n": false,
+		"[branch \"main\"]\n\tremote = .\n":           true,
+		"[branch \"main\"]\n\tremote = ..\n":          false,
+		"[branch \"main\"]\n\tremote = /w/evil\n":     false,
+		"[branch \"main\"]\n\tremote = ../evil\n":     false,
 		"[core]\n\n\tbare = false\n":                  false,
 	} {
 		if got := InertConfig(text); got != want {

@@ -139,7 +139,7 @@ func common(a, b string) int {
 func outsideToolConfig(root, name string) string {
 	dir, place := root, Start(root)
 	for e := range strings.SplitSeq(strings.Trim(strings.TrimPrefix(name, root), "/"), "/") {
-		if place = place.Enter(e, true, true); place != Tree && place != Free {
+		if place = place.Enter(e, true, true); place != Tree && place != Free && place != GitData {
 			break
 		}
 		dir = path.Join(dir, e)

@@ -29,6 +29,9 @@ const (
 	Worktree
 	// Free is a directory in which no tool looks for anything that it runs.
 	Free
+	// GitData is a directory in a git directory that is none itself, unless it has what makes one: the name of a submodule may
+	// lead git there.
+	GitData
 	// ToolConfig is protected, with everything below it.
 	ToolConfig
 )
@@ -37,11 +40,12 @@ const (
 var toolConfig = []string{".husky", ".envrc", ".vscode", ".idea", ".mcp.json", ".claude", ".codex", ".cursor", "AGENTS.md", "CLAUDE.md"}
 
 // gitRuns are the names in a git directory that make git run something, or look for that elsewhere: commondir leads git to
-// another directory's config and hooks, config.worktree is a second config.
-var gitRuns = []string{"hooks", "config", "config.worktree", "commondir"}
+// another directory's config and hooks, config.worktree is a second config, remotes and branches tell, as configs did once,
+// which repository a push or fetch goes to, where hooks run.
+var gitRuns = []string{"hooks", "config", "config.worktree", "commondir", "remotes", "branches"}
 
 // gitData are the directories of a git directory that hold nothing but data, under names that others choose.
-var gitData = []string{"objects", "refs", "logs", "info", "lfs", "branches", "rr-cache", "reftable", "rebase-merge", "rebase-apply", "sequencer"}
+var gitData = []string{"objects", "refs", "logs", "info", "lfs", "rr-cache", "reftable", "rebase-merge", "rebase-apply", "sequencer"}
 
 // packages is the directory of installed packages. Their own .vscode or CLAUDE.md belongs to their authors; nobody works
 // there, and a package manager renames what lies in it.
@@ -75,16 +79,19 @@ func (p Place) Enter(name string, dir, fold bool) Place {
 		case p == Module && dir && !is(gitData...):
 			return Module
 		}
-		return Free
+		return GitData
 	case Modules:
 		return Module
 	case Worktrees:
 		return Worktree
 	case Worktree:
-		if is("commondir", "config.worktree", "hooks", "config") {
+		switch {
+		case is(gitRuns...):
 			return ToolConfig
+		case is("modules"):
+			return Modules
 		}
-		return Free
+		return GitData
 	}
 	return p
 }

@@ -125,7 +125,7 @@ func walkDir(ctx context.Context, dir *os.File, path string, depth int, w Walker
 
 // into walks one directory.
 func into(ctx context.Context, v *Visit, depth int, w Walker) (err error) {
-	f, err := openBelow(v.Dir, v.Name)
+	f, err := openEntered(v)
 	if errors.Is(err, os.ErrPermission) {
 		open, giveUp := w.Unreadable(v, err)
 		if open == nil {
@@ -136,7 +136,7 @@ func into(ctx context.Context, v *Visit, depth int, w Walker) (err error) {
 			return oerr
 		}
 		defer func() { err = errors.Join(err, restore()) }()
-		f, err = openBelow(v.Dir, v.Name)
+		f, err = openEntered(v)
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		return w.Leave(v.Path)
@@ -150,6 +150,36 @@ func into(ctx context.Context, v *Visit, depth int, w Walker) (err error) {
 		return err
 	}
 	return w.Leave(v.Path)
+}
+
+// openEntered opens a directory of which the names can be read and described: for the one its mode must allow reading, for the other
+// searching.
+func openEntered(v *Visit) (*os.File, error) {
+	f, err := openBelow(v.Dir, v.Name)
+	if err == nil {
+		if err = searchable(f); err != nil {
+			f.Close()
+		}
+	}
+	return f, err
+}
+
+func searchable(dir *os.File) error {
+	_, _, err := describe(dir, ".")
+	return err
+}
+
+// Walkable is nil for a directory that Walk can begin with, and a permission error for one whose owner closed it.
+func (r *Root) Walkable() error {
+	dir, err := reopen(r.file, Dir)
+	if err == nil {
+		err = searchable(dir)
+		dir.Close()
+	}
+	if err != nil {
+		return pathError(r.path, err)
+	}
+	return nil
 }
 
 // FoldsCase tells whether a name in the directory that the object lies in, or is to lie in, means the same in another case.
@@ -184,6 +214,9 @@ func MakeWritable(dir *os.File, name string) (restore func() error, err error) {
 		return chmodHeld(f, info.Mode)
 	}, nil
 }
+
+// MakeWritable is MakeWritable for the root itself.
+func (r *Root) MakeWritable() (restore func() error, err error) { return MakeHeldWritable(r.file) }
 
 // MakeHeldWritable is MakeWritable for an open directory.
 func MakeHeldWritable(dir *os.File) (restore func() error, err error) {
