@@ -49,6 +49,11 @@ func run(ctx context.Context, o options) (err error) {
 	if o.relay, err = filepath.Abs(o.relay); err != nil {
 		return err
 	}
+	for _, path := range []*string{&o.home, &o.dir} {
+		if *path, err = atHome(*path); err != nil {
+			return err
+		}
+	}
 	bin, err := os.MkdirTemp("", "relay-codex-") // a directory in which nothing but codex is called codex
 	if err != nil {
 		return err
@@ -86,8 +91,18 @@ func run(ctx context.Context, o options) (err error) {
 	if o.noOpen || os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
 		args = append(args, "--no-open")
 	}
-	fmt.Fprintln(os.Stderr, "relay: open the address below in a browser; Ctrl-C ends everything")
+	fmt.Fprintf(os.Stderr, "relay: open the address below in a browser (it works once; %s url prints another); Ctrl-C ends everything\n", o.relay)
 	return serve(ctx, o.relay, args, dir, env)
+}
+
+// atHome puts the home directory in place of a leading ~, which some shells leave as it is in NAME=~/x.
+func atHome(path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || rest != "" && rest[0] != '/' {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, rest), err
 }
 
 func orHere(dir string) string {
@@ -154,7 +169,8 @@ func newSite() (s *site, err error) {
 	}
 	s.provider.Tutor()
 	features := "[features]\ndefault_mode_request_user_input = true\nrequest_permissions_tool = true\n"
-	return s, responses.Config{BaseURL: s.provider.URL(), Trusted: []string{s.work}, Extra: features}.Write(s.home())
+	return s, responses.Config{BaseURL: s.provider.URL(), Trusted: []string{s.work}, Extra: features,
+		Keys: "suppress_unstable_features_warning = true\n"}.Write(s.home())
 }
 
 func (s *site) home() string    { return filepath.Join(s.dir, "codex") }

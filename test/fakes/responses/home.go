@@ -13,6 +13,7 @@ type Config struct {
 	Model   string   // default gpt-6.1-sol, for which 0.159.1 has all tools; "fake-model" is one that no version knows
 	Sandbox string   // default read-only
 	Trusted []string // absolute directories
+	Keys    string   // more lines of the first table
 	Extra   string   // more TOML tables, such as [mcp_servers.NAME]
 }
 
@@ -53,14 +54,14 @@ model_provider = "fake"
 approval_policy = "on-request"
 sandbox_mode = %q
 check_for_update_on_startup = false
-
+%s
 [model_providers.fake]
 name = "Fake"
 base_url = %q
 wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
-`, c.Model, c.Sandbox, c.BaseURL)
+`, c.Model, c.Sandbox, c.Keys, c.BaseURL)
 	for _, d := range c.Trusted {
 		fmt.Fprintf(&b, "\n[projects.%q]\ntrust_level = \"trusted\"\n", d)
 	}

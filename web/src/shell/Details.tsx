@@ -31,7 +31,7 @@ export function Details({ closable }: { closable?: boolean }) {
         </dl>
         {!s && !u && !t.head.thread.model ? <p class="side-p muted">{m.settingsUnknown}</p> : null}
       </> : null}
-      {owner.value ? <><h3>{m.bar}</h3><dl class="kv"><dt>{m.profile}</dt><dd>{owner.value.profile}</dd><dt>{m.account}</dt><dd>{owner.value.account}</dd><dt>{m.root}</dt><dd class="mono">{owner.value.root}</dd></dl></> : null}
+      {owner.value ? <><h3>{m.bar}</h3><dl class="kv"><dt>{m.profile}</dt><dd>{owner.value.profile}</dd><dt>{m.account}</dt><dd>{owner.value.account === "none" ? m.accountNone : owner.value.account}</dd><dt>{m.root}</dt><dd class="mono">{owner.value.root}</dd></dl></> : null}
       {lost.length > 0 ? <><h3>{m.syncLost}</h3><ul class="flat">{lost.map((f, i) => <li key={i}><Icon name="warn" tone="attn" />{problemText(f.problem).text}</li>)}</ul></> : null}
       {files.length > 0 ? <><h3>{m.filesChanged}</h3><ul class="flat">{files.map((f) => <li key={f.path}><code>{f.path}</code>{f.exact ? <span class="meta"> {f.ins > 0 ? <span class="ins-n">+{num(f.ins)} </span> : null}{f.del > 0 ? <span class="del-n">−{num(f.del)}</span> : null}</span> : null}</li>)}</ul></> : null}
       {settled.length > 0 ? <><h3>{m.settledRequests}</h3><ul class="flat">{settled.map((c) => { const x = settledText(m, c); return <li key={c.id}><Icon name={x.icon} tone={x.tone} />{askTitle(m, c)} <span class="meta wrap">{x.text}</span> <Time ms={c.atMs} /></li>; })}</ul></> : null}

@@ -46,7 +46,7 @@ function Help() {
             <dt><kbd>Esc</kbd></dt><dd>{m.keyEsc}</dd></dl></section>
       </div>
       <p class="muted">{m.noSingleKey}</p>
-      <p class="muted">relaycodex {relayVersion.value}{m.comma}{m.builtFor} codex {codexVersion.value}{m.comma}<a href="/LICENSES.txt" target="_blank" rel="noreferrer">{m.licences}</a></p>
+      <p class="muted">{relayVersion.value ? <>relaycodex {relayVersion.value}{m.comma}{m.builtFor} codex {codexVersion.value}{m.comma}</> : null}<a href="/LICENSES.txt" target="_blank" rel="noreferrer">{m.licences}</a></p>
       <div class="row end"><Button autofocus onClick={close}>{m.close}</Button></div>
     </Dialog>
   );
@@ -91,7 +91,7 @@ function ConnectionDialog() {
           {c.transport === "local" ? <><dt>{m.localProcess}</dt><dd>{c.process ? (c.process.running ? m.processRuns(String(c.process.pid)) : m.processEnded(c.process.exit ?? "")) : m.processNone}</dd></> : <><dt>{m.localProcess}</dt><dd>{m.processRemote}</dd><dt>{m.remoteConnection}</dt><dd><code>{c.host}</code></dd></>}
           <dt>{m.generation}</dt><dd>{num(c.generation)}</dd>
           {c.server ? <><dt>{m.contract}</dt><dd>{m.serverVersion(c.server.version)}{m.comma}{c.server.pinned ? m.versionPinned : m.versionUnknown(codexVersion.value)}</dd><dt>{m.platform}</dt><dd>{c.server.platformFamily}{m.comma}{c.server.platformOs}</dd></> : null}
-          {owner.value ? <><dt>{m.account}</dt><dd>{owner.value.account}</dd><dt>{m.root}</dt><dd><code>{owner.value.root}</code></dd></> : null}
+          {owner.value ? <><dt>{m.account}</dt><dd>{owner.value.account === "none" ? m.accountNone : owner.value.account}</dd><dt>{m.root}</dt><dd><code>{owner.value.root}</code></dd></> : null}
         </dl>
       ) : null}
       {c?.process?.shownStderr ? <><p class="lbl">{m.lastWords}</p><pre class="out wrap" tabIndex={0} role="group" aria-label={m.lastWords}><code>{c.process.shownStderr}</code></pre></> : null}

@@ -419,6 +419,7 @@ export const en = {
   tokensTotal: "Tokens in all",
   ofTotal: (n: string, of: string) => `${n} / ${of}`,
   account: "Account",
+  accountNone: "none",
   root: "Working root",
   syncLost: "Not complete",
   filesChanged: "Changed files",

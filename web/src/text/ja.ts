@@ -411,6 +411,7 @@ export const ja: Messages = {
   tokensTotal: "トークン合計",
   ofTotal: (n, of) => `${n} / ${of}`,
   account: "アカウント",
+  accountNone: "なし",
   root: "作業ルート",
   syncLost: "完全ではありません",
   filesChanged: "変更したファイル",
