@@ -59,7 +59,16 @@ func (s *survey) reach(p pending) error {
 			todo = append(elements(to), todo...)
 		default:
 			cur = next
-			if len(todo) == 0 && writable {
+			if len(todo) > 0 {
+				continue
+			}
+			if p.includedIn != "" {
+				s.configs = append(s.configs, gitConfig{cur, p.includedIn})
+			}
+			if p.tree != "" {
+				s.trees[cur] = append(s.trees[cur], p.tree)
+			}
+			if writable {
 				return s.arrive(cur, st.IsDir(), p.place)
 			}
 		}

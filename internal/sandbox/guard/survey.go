@@ -18,7 +18,7 @@ import (
 // variants hard_link, hard_link_repository, hard_link_protected, hard_link_directories, unreadable, too_deep,
 // too_many_files, too_many_guards; sandbox.resolution_changed for a root that is another object by now; ctx's cause.
 func Survey(ctx context.Context, p *sandbox.EffectivePolicy) (*Findings, error) {
-	s := &survey{ctx: ctx, policy: p, roots: guardable(p), guards: map[string]sandbox.Guard{}, links: newLinks(), out: &Findings{ids: map[string]sandbox.FileID{}}}
+	s := &survey{ctx: ctx, policy: p, roots: guardable(p), guards: map[string]sandbox.Guard{}, links: newLinks(), read: map[gitConfig]bool{}, trees: map[string][]string{}, out: &Findings{ids: map[string]sandbox.FileID{}}}
 	err := s.all()
 	if err != nil {
 		s.out.Close()
@@ -42,6 +42,9 @@ type survey struct {
 	entries int
 	pending []pending
 	ways    []string // links of working trees
+	configs []gitConfig
+	read    map[gitConfig]bool
+	trees   map[string][]string // working trees by the git directory that they name, or that names them
 }
 
 // pending is a path that something protected leads to.
@@ -49,6 +52,9 @@ type pending struct {
 	from  string // the directory that a relative one starts at
 	to    string
 	place policy.Place
+	// tree is the working tree that a .git file makes one of its git directory; includedIn is the git directory whose
+	// configuration includes the file.
+	tree, includedIn string
 }
 
 func (s *survey) all() error {
@@ -68,11 +74,13 @@ func (s *survey) all() error {
 		}
 		s.links.leave()
 	}
-	for len(s.pending) > 0 {
-		p := s.pending[0]
-		s.pending = s.pending[1:]
-		if err := s.reach(p); err != nil {
-			return err
+	for s.configured(); len(s.pending) > 0; s.configured() {
+		for len(s.pending) > 0 {
+			p := s.pending[0]
+			s.pending = s.pending[1:]
+			if err := s.reach(p); err != nil {
+				return err
+			}
 		}
 	}
 	if err := s.links.judge(s); err != nil {
@@ -157,13 +165,13 @@ func (s *survey) protect(v *rootio.Visit) {
 	s.out.ids[v.Path] = v.Info.ID
 	if v.Link {
 		if to, err := v.Target(); err == nil {
-			s.pending = append(s.pending, pending{path.Dir(v.Path), to, policy.ToolConfig})
+			s.pending = append(s.pending, pending{from: path.Dir(v.Path), to: to, place: policy.ToolConfig})
 		}
 		return
 	}
 	if v.Info.Kind == rootio.File && (v.Name == "config" || v.Name == "config.worktree") {
-		if text, err := v.Content(maxGitConfig); err == nil {
-			s.pending = append(s.pending, leads(v.Path, text)...)
+		for _, file := range append(usersConfigs(), v.Path) {
+			s.configs = append(s.configs, gitConfig{file, path.Dir(v.Path)})
 		}
 		return
 	}
@@ -175,7 +183,11 @@ func (s *survey) protect(v *rootio.Visit) {
 		return // no pointer that git would follow
 	}
 	if to, ok := pointer(v.Name, text); ok {
-		s.pending = append(s.pending, pending{path.Dir(v.Path), to, policy.GitDir})
+		p := pending{from: path.Dir(v.Path), to: to, place: policy.GitDir}
+		if v.Name != "commondir" {
+			p.tree = p.from
+		}
+		s.pending = append(s.pending, p)
 	}
 }
 

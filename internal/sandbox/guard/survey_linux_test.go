@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,6 +64,55 @@ func TestSurveyFindsWhatToolsRun(t *testing.T) {
 			v.policy.ToolConfigWrites = true
 			if got := v.guards(); got != nil {
 				t.Errorf("with tool config writes: %v", got)
+			}
+		})
+	}
+}
+
+// What a configuration makes git run lies in the working tree that it is for: of a submodule, of a linked tree, of a separate
+// git directory; and values are read as git reads them.
+//
+// proves A-POL-13
+func TestSurveyFollowsConfigurationsAsGitDoes(t *testing.T) {
+	const hooks = ": [core]\n\thooksPath = .githooks\n"
+	for name, tt := range map[string]struct {
+		make []string
+		want []string
+	}{
+		"a comment":      {[]string{"w/.git/config: [core]\n\thooksPath = .githooks # ours\n", "w/.githooks/"}, []string{"w/.githooks"}},
+		"quotes":         {[]string{"w/.git/config: [core]\n\thooksPath = \"my hooks\"/x\n", "w/my hooks/x/"}, []string{"w/my hooks/x"}},
+		"a second line":  {[]string{"w/.git/config: [core]\n\thooksPath = .git\\\nhooks\n", "w/.githooks/"}, []string{"w/.githooks"}},
+		"one line":       {[]string{"w/.git/config: [core] hooksPath = .githooks\n", "w/.githooks/"}, []string{"w/.githooks"}},
+		"a submodule":    {[]string{"w/.git/modules/s/config: [core]\n\tworktree = ../../../sub\n\thooksPath = .githooks\n", "w/sub/.githooks/"}, []string{"w/sub/.githooks"}},
+		"a linked tree":  {[]string{"w/.git/config" + hooks, "w/.git/worktrees/t/gitdir: BASE/w/tree/.git\n", "w/tree/.githooks/"}, []string{"w/tree/.githooks"}},
+		"by its pointer": {[]string{"w/tree/.git: gitdir: ../real\n", "w/real/config" + hooks, "w/tree/.githooks/"}, []string{"w/tree/.githooks"}},
+		"its own config": {[]string{"w/.git/worktrees/t/gitdir: BASE/w/tree/.git\n", "w/.git/worktrees/t/config.worktree" + hooks, "w/tree/.githooks/"}, []string{"w/tree/.githooks"}},
+		"an included file": {[]string{"w/.git/config: [includeIf \"gitdir:/[x]/\"]\n\tpath = ../shared\n", "w/shared" + hooks, "w/.githooks/"},
+			[]string{"w/.githooks", "w/shared"}},
+		"one outside":            {[]string{"w/.git/config: [include]\n\tpath = ../../out/shared\n", "out/shared" + hooks, "w/.githooks/"}, []string{"w/.githooks"}},
+		"the user's":             {[]string{"w/.git/config", "out/.gitconfig" + hooks, "w/.githooks/"}, []string{"w/.githooks"}},
+		"the user's include":     {[]string{"w/.git/config", "out/.gitconfig: [include]\n\tpath = ~/more\n", "out/more" + hooks, "w/.githooks/"}, []string{"w/.githooks"}},
+		"a circle":               {[]string{"w/.git/config: [include]\n\tpath = ../shared\n", "w/shared: [include]\n\tpath = shared\n\tpath = .git/config\n"}, []string{"w/shared"}},
+		"an interpreter's file":  {[]string{"w/.git/config: [filter \"x\"]\n\tclean = python clean.py\n", "w/clean.py"}, []string{"w/clean.py"}},
+		"a shell's file":         {[]string{"w/.git/config: [filter \"x\"]\n\tclean = \"sh -c 'tools/a; cat'\"\n", "w/tools/a"}, []string{"w/tools/a"}},
+		"what is named like one": {[]string{"w/.git/config: [user]\n\tname = Main Make\n[alias]\n\tm = checkout main\n[core]\n\tpager = less\n", "w/main", "w/Make", "w/less"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newWorld(t)
+			t.Setenv("HOME", v.out)
+			t.Setenv("XDG_CONFIG_HOME", "")
+			for i, m := range tt.make {
+				tt.make[i] = strings.ReplaceAll(m, "BASE", filepath.Dir(v.w))
+			}
+			v.make(tt.make...)
+			var got []string
+			for _, g := range v.guards() {
+				if p, ok := strings.CutPrefix(g, "tool_config "); ok && !strings.Contains(p, ".git/") && !strings.HasSuffix(p, "/.git") && !strings.HasSuffix(p, "/config") {
+					got = append(got, p)
+				}
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
 			}
 		})
 	}
