@@ -39,9 +39,11 @@ type options struct {
 	Language string   `json:"language"` // of the worker's texts
 	NoCodex  bool     `json:"noCodex"`  // there is no codex at all
 	Offline  bool     `json:"offline"`  // do not connect at first
+	Second   bool     `json:"second"`   // another profile, "other", beside the one that is used at first
 	// Clock fixes the time that events bear, in Unix milliseconds, for pictures.
 	Clock int64  `json:"clock"`
 	Codex string `json:"codex"` // path of the real CLI
+	Turns int    `json:"turns"` // remote: a thread of so many real turns is there at first
 }
 
 // world is one server, one worker with its endpoint, and everything that crossed between them.
@@ -54,6 +56,7 @@ type world struct {
 	calls    string
 	provider *responses.Server
 	server   *appserver.Server
+	thread   string // the one that options.Turns made
 	profile  profile.Profile
 	process  *exec.Cmd
 	tape     *tape
@@ -166,7 +169,10 @@ func (w *world) prepare() error {
 		return err
 	}
 	w.profile = profile.Profile{Name: "remote", LocalRoot: w.work, ServerRoot: w.work, TokenFile: file, Enabled: true}
-	w.profile.Endpoint, err = w.listen(file)
+	if w.profile.Endpoint, err = w.listen(file); err != nil || w.o.Turns == 0 {
+		return err
+	}
+	w.thread, err = w.makeThread(w.ctx, w.o.Turns)
 	return err
 }
 
@@ -223,7 +229,13 @@ func (w *world) start(address string) error {
 	}
 	log := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	real := worker.Connector{Env: w.env()}
-	o := worker.Options{Profiles: profile.Set{Profiles: []profile.Profile{w.profile}, Selected: w.profile.Name}, Instance: "e2e", Relay: "0.1.0", Texts: texts, Log: log,
+	profiles := []profile.Profile{w.profile}
+	if w.o.Second {
+		other := w.profile
+		other.Name = "other"
+		profiles = append(profiles, other)
+	}
+	o := worker.Options{Profiles: profile.Set{Profiles: profiles, Selected: w.profile.Name}, Instance: "e2e", Relay: "0.1.0", Texts: texts, Log: log,
 		Connector: func(ctx context.Context, p profile.Profile, log *slog.Logger) (worker.Link, error) {
 			if w.server != nil {
 				return worker.Link{Conn: taped{w.server.Pipe(), w.tape}}, nil
@@ -344,6 +356,8 @@ func (w *world) do(what string, args json.RawMessage) (any, error) {
 			return []string{}, nil
 		}
 		return strings.Split(strings.TrimSpace(string(data)), "\n"), err
+	case "terminal": // codex resume --remote of the made thread
+		return w.resume(lastWord)
 	case "version":
 		return codex.Target, nil
 	}
