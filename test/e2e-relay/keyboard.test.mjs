@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { answered, commandApproval, permissionApproval, request, until, userInput } from "./lib/acts.mjs";
+import { answered, commandApproval, elicitation, fileApproval, permissionApproval, request, until, userInput } from "./lib/acts.mjs";
 import { clean, context, enter, launch } from "./lib/browser.mjs";
 import { Stage } from "./lib/stage.mjs";
 
@@ -67,6 +67,13 @@ class Person {
     this.log.push(`heard in ${region === "say" ? "the status" : "the alert"}: ${pattern.source}`);
   }
 
+  /** Requires that exactly this was sent to the two live regions, in this order: "alert: words" or "status: words". */
+  async toldAll(...want) {
+    const all = () => this.page.evaluate(() => said.map(([id, t]) => `${id === "say" ? "status" : "alert"}: ${t.replace(/\u00a0$/, "")}`));
+    await until("the announcements", async () => (await all()).length >= want.length, 15_000).catch(() => {});
+    assert.deepEqual(await all(), want);
+  }
+
   async keep(name) {
     this.log.push("all that was announced:", ...(await this.page.evaluate(() => said.map(([id, t]) => `    ${id === "say" ? "status" : "alert"}: ${t}`))));
     if (!process.env.E2E_SHOTS_DIR) return;
@@ -100,6 +107,12 @@ function workflow(name, options, f) {
 const focused = (selector) => new Function(`return !!document.activeElement?.matches(${JSON.stringify(selector)})`);
 const composer = focused("textarea#composer");
 
+/** Waits until a choice can be used: a card that just moved is inert. */
+async function steady(page, kind) {
+  await page.locator(`[data-choice="${kind}"][aria-disabled="false"]`).waitFor();
+  await page.waitForTimeout(900);
+}
+
 async function hello(p) {
   await p.reach("the message box", "Tab", composer);
   await p.type("Please look at the build");
@@ -119,8 +132,135 @@ workflow("a command is approved", { scripts: ["session"] }, async (p, w, page) =
   await answered(w, commandApproval, { decision: "acceptForSession" });
   await page.waitForFunction(() => !document.querySelector("#needs"));
   await page.waitForFunction(() => document.activeElement && document.activeElement !== document.body);
-  await p.heard("say", /./);
   await p.look("afterwards");
+  await p.toldAll("alert: A request needs you", "status: Turn finished");
+});
+
+workflow("a file change is approved", { scripts: ["file"] }, async (p, w, page) => {
+  await hello(p);
+  await request(page);
+  await p.look("with the request");
+  await p.reach("the choice", "Shift+Tab", focused('[data-choice="accept"]'));
+  await steady(page, "accept");
+  await p.press("Enter");
+  await answered(w, fileApproval, { decision: "accept" });
+  await page.waitForFunction(() => !document.querySelector("#needs") && document.activeElement?.id === "composer");
+  await p.look("afterwards");
+  await p.toldAll("alert: A request needs you");
+});
+
+const labelled = (word) => new Function(`return !!document.activeElement?.closest("#needs") && [...document.activeElement.labels ?? []].some((l) => l.textContent.trim().startsWith(${JSON.stringify(word)}))`);
+
+workflow("an MCP form is filled in", { scripts: ["form"] }, async (p, w, page) => {
+  await hello(p);
+  await request(page);
+  await p.reach("send", "Shift+Tab", focused('[data-choice="accept"]'));
+  await steady(page, "accept");
+  await p.press("Enter");
+  await page.waitForFunction(() => document.activeElement?.matches(".errsum"));
+  await p.look("what is missing is named");
+  assert.deepEqual(await w.answers(elicitation), [[]], "an unfinished form is not sent");
+  await p.reach("the first field to correct", "Tab", focused(".errsum a"));
+  await p.press("Enter");
+  assert.ok(await page.evaluate(() => document.activeElement.matches("#needs input[aria-invalid=true]")), "the link leads to the field");
+  await p.reach("the name", "Tab", labelled("Name"));
+  await p.type("Bob");
+  await p.reach("the age", "Shift+Tab", labelled("age"));
+  await p.type("41");
+  await p.reach("send", "Tab", focused('[data-choice="accept"]'));
+  await p.look("filled in");
+  await steady(page, "accept");
+  await p.press("Enter");
+  const [answer] = await until("the answer", async () => { const l = (await w.answers(elicitation)).flat(); return l.length === 1 && l; });
+  assert.deepEqual([answer.action, answer.content.name, answer.content.age], ["accept", "Bob", 41]);
+  await p.toldAll("alert: A request needs you");
+});
+
+workflow("an MCP tool is declined", { scripts: ["tool"] }, async (p, w, page) => {
+  await hello(p);
+  await request(page);
+  await p.look("with the request");
+  await p.reach("the choice", "Shift+Tab", focused('[data-choice="decline"]'));
+  await steady(page, "decline");
+  await p.press("Enter");
+  await answered(w, elicitation, { action: "decline", content: null });
+  await page.waitForFunction(() => !document.querySelector("#needs") && document.activeElement?.id === "composer");
+  await p.look("afterwards");
+  await p.toldAll("alert: A request needs you");
+});
+
+workflow("threads are switched with drafts", { scripts: ["drafts"] }, async (p, w, page) => {
+  const row = (title) => new Function(`return !!document.activeElement?.matches(".tlist a") && document.activeElement.textContent.includes(${JSON.stringify(title)})`);
+  const box = () => page.evaluate(() => document.querySelector("textarea#composer")?.value);
+  await p.reach("the first thread", "Tab", row("First thread"));
+  await p.press("Enter");
+  await page.locator("[role=feed]", { hasText: "Hello from t1" }).waitFor();
+  await p.reach("the message box", "Tab", composer);
+  await p.type("draft of the first");
+  await p.reach("the second thread", "Shift+Tab", row("Second thread"));
+  await p.press("Enter");
+  await page.locator("[role=feed]", { hasText: "Hello from t2" }).waitFor();
+  assert.equal(await box(), "");
+  await p.look("the second thread");
+  await p.reach("the message box", "Tab", composer);
+  await p.type("draft of the second");
+  await p.reach("the first thread", "Shift+Tab", row("First thread"));
+  await p.press("Enter");
+  await page.waitForFunction(() => document.querySelector("textarea#composer")?.value === "draft of the first");
+  await p.look("the first thread again");
+  await p.reach("the second thread", "Tab", row("Second thread"));
+  await p.press("Enter");
+  await page.waitForFunction(() => document.querySelector("textarea#composer")?.value === "draft of the second");
+  assert.equal((await w.sent("turn/start")).length, 0);
+  await p.toldAll();
+});
+
+workflow("the profile is changed", { scripts: ["empty", "text"], second: true }, async (p, w, page) => {
+  await p.press("F6");
+  await p.reach("the profile", "Tab", focused("button.profile"));
+  await p.press("Enter");
+  await page.locator("dialog[open]").waitFor();
+  await p.look("the profiles");
+  await p.reach("the other one", "Tab", new Function(`return !!document.activeElement?.matches("dialog .plist button") && document.activeElement.closest("li").textContent.includes("other")`));
+  await p.press("Enter");
+  await page.waitForFunction(() => !document.querySelector("dialog[open]") && document.querySelector("button.profile b")?.textContent === "other");
+  assert.ok(await page.evaluate(() => document.activeElement?.matches("button.profile")), "the focus is back");
+  await p.look("afterwards");
+  await until("the second connection", async () => (await w.sent("initialize")).length === 2);
+  await p.toldAll("status: Connected");
+});
+
+workflow("a search leads to an item", { scripts: ["thousand"] }, async (p, w, page) => {
+  await p.reach("the thread", "Tab", focused(".tlist a"));
+  await p.press("Enter");
+  await page.locator("[role=feed]", { hasText: "Answer 499" }).waitFor();
+  await p.press("Control+k");
+  await page.locator("dialog[open] input[type=search]").waitFor();
+  await page.keyboard.insertText("Answer 470:");
+  p.log.push('insert "Answer 470:"');
+  await page.locator(".hits a").waitFor();
+  await p.look("the result");
+  await p.toldAll("status: 1 result in the 100 items that are loaded.");
+  await p.reach("the result", "Tab", focused(".hits a"));
+  await p.press("Enter");
+  await page.waitForFunction(() => !document.querySelector("dialog[open]") && document.activeElement?.matches("[role=feed] article") && document.activeElement.textContent.includes("Answer 470:"));
+  await p.look("at the item");
+});
+
+workflow("the plain page", { scripts: ["drafts"] }, async (p, w, page) => {
+  await p.reach("the thread", "Tab", focused(".tlist a"));
+  await p.press("Enter");
+  await page.locator("[role=feed]", { hasText: "Hello from t1" }).waitFor();
+  await p.reach("the plain page", "Tab", new Function(`return document.activeElement?.textContent.trim() === "Plain page"`));
+  await p.press("Enter");
+  await page.locator("dialog[open] pre").waitFor();
+  await p.look("the plain page");
+  await p.reach("its text", "Tab", focused("dialog[open] pre"));
+  assert.match(await page.evaluate(() => document.activeElement.textContent), /^Codex\nHello from t1$/);
+  await p.press("Escape");
+  await page.waitForFunction(() => !document.querySelector("dialog[open]"));
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent.trim()), "Plain page", "the focus is back");
+  await p.toldAll();
 });
 
 workflow("permissions", { scripts: ["permissions"] }, async (p, w, page) => {

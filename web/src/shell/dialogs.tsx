@@ -154,7 +154,8 @@ function SearchDialog() {
   useEffect(() => { box.current?.focus(); }, []);
 
   const told = problem === "lost" ? m.lost : problem ? problemText(problem).text : where === "thread" && hits ? (hits.more ? m.hitsMore(hits.hits.length) : m.hits(hits.hits.length)) + " " + m.hitsOf(num(t?.total ?? 0)) : where === "names" && named !== undefined ? m.hitNames(threads.value.length) : m.browserFind;
-  useSay("polite", query.trim() === "" ? "" : told);
+  // Only what was found is news; the hint that stands there until then would be heard first and hold the result back.
+  useSay("polite", query.trim() !== "" && (problem || (where === "thread" ? hits : named !== undefined)) ? told : "");
   const go = (h: SearchHit) => {
     close();
     seek.value = { thread, item: h.item };
