@@ -208,16 +208,19 @@ func TestWhatAMountHidesStaysHidden(t *testing.T) {
 
 // proves A-SBX-02
 //
-// Bursts that end long before anybody would look twice: processes that neither ask nor speak.
+// Bursts that end long before anybody would look twice: processes that neither ask nor speak. Any single one can pass unseen, the
+// more so the busier the machine, so none is demanded: a tree that goes on with them is ended before a thousand have passed.
+// Only what is not counted at all comes to the end of them.
 func TestShortExcessesAreSeen(t *testing.T) {
 	f, try := armed(t) // 4 processes, this one included
 	if a := try("burst", "3", "40", "500"); !a.OK || a.Detail != "at once 3" {
 		t.Errorf("within the limit: %+v", a)
 	}
+	const many = "1000"
 	most := strconv.Itoa(cgroup.Tasks(4) - 16)
 	for range 3 {
-		f.run(f.command(f.W+"/payload", "burst", "40", "60", "2000")).coded(t, fault.ResourceProcessLimit)
-		f.run(f.command(f.W+"/payload", "burst", most, "20", "0")).coded(t, fault.ResourceProcessLimit)
+		f.run(f.command(f.W+"/payload", "burst", "40", many, "2000")).coded(t, fault.ResourceProcessLimit)
+		f.run(f.command(f.W+"/payload", "burst", most, many, "0")).coded(t, fault.ResourceProcessLimit)
 		// Past the ceiling of tasks there is no excess to see, but a fork that failed.
 		f.run(f.command(f.W+"/payload", "burst", "900", "1", "0")).coded(t, fault.ResourceProcessLimit)
 		notLost(t, f)
