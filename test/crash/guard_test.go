@@ -143,6 +143,43 @@ func TestToolConfigWritesCanBeAllowed(t *testing.T) {
 	}
 }
 
+// A server is killed while its program has planted hooks; another one, which was there all the time, takes the workspace. It
+// first moves what the dead one left, or its own task would take that for the user's.
+//
+// proves A-POL-13, A-TX-08, A-TX-04
+func TestTheNextServerCleansAWorkspaceThatItTakes(t *testing.T) {
+	s := newSite(t, onlyRuns(`if [ -e planted ]; then touch second; else `+plant+`; touch planted; sleep 600; fi`))
+	first, err := s.start(s.product, 0)
+	if err != nil {
+		t.Fatalf("start: %v\n%s", err, s.log())
+	}
+	second, err := s.start(s.product, 0)
+	if err != nil {
+		t.Fatalf("the second server: %v\n%s", err, s.log())
+	}
+	if _, err := first.tool("agent_run", `{"request":"do it"}`); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the program to plant it", func() bool { _, err := os.Stat(s.workspace + "/planted"); return err == nil })
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	first.close()
+	if _, err := os.Stat(s.workspace + "/.git/hooks/post-commit"); err != nil {
+		t.Fatalf("blocked: nothing was planted: %v", err)
+	}
+	if _, err := second.run(); err != nil { // how it ends does not matter
+		t.Errorf("the second task: %v", err)
+	}
+	s.judgePlanted(t)
+	if err := second.close(); err != nil {
+		t.Errorf("the second server ended with %v\n%s", err, s.log())
+	}
+	if err := s.leftovers(); err != nil {
+		t.Errorf("left behind: %v", err)
+	}
+}
+
 // Two servers of one user, one workspace: the second task stays queued and says which root it waits for; when the first
 // server is killed it gets its turn.
 //

@@ -38,7 +38,7 @@ type assembly struct {
 }
 
 // assemble builds every room over the applied policy. Nothing of it acts before a request comes.
-func (s *session) assemble(dir *statedir.Dir, instance *statedir.Instance, p sandbox.EffectivePolicy, backend sandbox.Backend, logs *logs) (_ *assembly, err error) {
+func (s *session) assemble(dir *statedir.Dir, instance *statedir.Instance, p sandbox.EffectivePolicy, backend sandbox.Backend, logs *logs, recovery recovery) (_ *assembly, err error) {
 	c := s.loaded.Config
 	a := &assembly{log: logs.Logger}
 	defer func() {
@@ -74,7 +74,7 @@ func (s *session) assemble(dir *statedir.Dir, instance *statedir.Instance, p san
 		}
 		a.closers = append(a.closers, homes.Close)
 	}
-	opener := broker.New(broker.Deps{Backend: backend, Journal: journal.Open(s.Files, a.records), Instance: instance, Homes: homes, Policy: p, State: dir, Files: s.Files,
+	opener := broker.New(broker.Deps{Backend: backend, Journal: journal.Open(s.Files, a.records), Instance: instance, Homes: homes, Policy: p, State: dir, Files: s.Files, Recover: recovery.later(dir),
 		Network: &broker.Network{Resolver: broker.SystemResolver(), Machine: s.loaded.Machine, Audit: logs.audit}})
 	a.runtime = runtime.New(runtime.Deps{Model: model, Tools: tools, Opener: opener, Audit: logs.audit, Texts: s.loaded.Locale, Policy: &p,
 		Config: runtimeConfig(c), Log: logs.Logger})

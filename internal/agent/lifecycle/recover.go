@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"sekisho/internal/agent/filetx"
@@ -61,6 +62,16 @@ func (r recovery) all(ctx context.Context, dir *statedir.Dir) error {
 		}
 	}
 	return nil
+}
+
+// later is all for a server that runs: before each of its tasks. One at a time, as the lock of the state root is the server's.
+func (r recovery) later(dir *statedir.Dir) func(context.Context) error {
+	var mu sync.Mutex
+	return func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return r.all(ctx, dir)
+	}
 }
 
 // onlyRecords reports whether nothing is left of an instance but records of MCP tasks, or nothing at all.

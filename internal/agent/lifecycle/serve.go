@@ -94,7 +94,7 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 	for _, line := range s.examine(ctx, &resolved.Policy) {
 		logs.Warn(line)
 	}
-	a, err := s.assemble(dir, instance, resolved.Policy, backend, logs)
+	a, err := s.assemble(dir, instance, resolved.Policy, backend, logs, recovery)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,9 @@ type Deps struct {
 	Files fileop.FS     // as State
 	// Network is needed by a policy with a network.
 	Network *Network
+	// Recover brings in order what servers that are gone left in the workspaces; nil when there are none. A workspace whose
+	// server died is free at once.
+	Recover func(context.Context) error
 	Now     func() time.Time // nil means time.Now
 }
 

@@ -28,7 +28,13 @@ func (b *Broker) Claim(ctx context.Context, task string, waiting func(root strin
 			return nil, failed(err)
 		}
 	}
-	found, err := guard.Survey(ctx, &p)
+	var found *guard.Findings
+	if b.deps.Recover != nil { // or a dead task's leftovers would count as the user's, and its changes be undone under this task
+		err = b.deps.Recover(context.WithoutCancel(ctx))
+	}
+	if err == nil {
+		found, err = guard.Survey(ctx, &p)
+	}
 	if err == nil {
 		c.guards, err = found.Guards, found.Close()
 	}
