@@ -152,6 +152,7 @@ func TestAFileThatCannotBeWrittenIsToldOnce(t *testing.T) {
 		file.mu.Unlock()
 		l.Add(record(6))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if n := strings.Count(app.String(), "disk full"); n != 1 || len(parse(t, file.out.String())) != 1 {
 			t.Errorf("told %d times, want once; file %q", n, file.out.String())
 		}
