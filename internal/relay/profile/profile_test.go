@@ -108,3 +108,25 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The example of the documentation is a file that works.
+//
+// proves R-CLI-01
+func TestTheDocumentedFile(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "profiles.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```yaml\n")
+	example, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("docs/profiles.md has no example")
+	}
+	got, problems := parse("profiles.yaml", []byte(example), "/cwd")
+	want := Set{[]Profile{{Name: "project", Codex: "/opt/codex/bin/codex", LocalRoot: "/home/me/project", ServerRoot: "/home/me/project", Enabled: true},
+		{Name: "build", Endpoint: "wss://build.example:8443", TokenFile: "/home/me/.config/relaycodex/build.token", CAFile: "/home/me/ca.pem",
+			LocalRoot: "/home/me/project", ServerRoot: "/srv/project", Enabled: true}}, "project"}
+	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+		t.Error(diff, problems)
+	}
+}
