@@ -41,7 +41,7 @@ type Findings struct {
 	extras []extra
 	// behind is what tools would run where links of working trees lead, and nothing is protected.
 	behind []Kept
-	ids    map[string]sandbox.FileID // of the GuardToolConfig ones
+	ids    map[string]sandbox.FileID // of the GuardToolConfig ones and of links in git directories
 	roots  []*rootio.Root
 }
 
@@ -108,10 +108,16 @@ func enter(p policy.Place, v *rootio.Visit) (around, at policy.Place) {
 	return p, at
 }
 
-// bare tells whether v is a name that git runs or follows, in a directory that git takes for a repository: one with HEAD,
+// writtenThrough tells whether v is a link in a git directory. Git makes none, and writes through them whatever a commit's message
+// or a log is, into files of the host.
+func writtenThrough(around policy.Place, v *rootio.Visit) bool {
+	return v.Link && around != policy.Tree && around != policy.Free && around != policy.ToolConfig
+}
+
+// bare tells whether v is a name that git runs or follows, or a link, in a directory that git takes for a repository: one with HEAD,
 // objects and refs, or with HEAD and a commondir that leads to the others.
 func bare(v *rootio.Visit) bool {
-	if policy.GitDir.Enter(v.Name, false, true) != policy.ToolConfig || !v.Beside("HEAD") {
+	if !v.Link && policy.GitDir.Enter(v.Name, false, true) != policy.ToolConfig || !v.Beside("HEAD") {
 		return false
 	}
 	return v.Beside("commondir") || v.Beside("objects") && v.Beside("refs")

@@ -111,7 +111,11 @@ func (s *survey) Visit(v *rootio.Visit) (bool, error) {
 		return false, refuse("too_deep", v.Path)
 	}
 	around := s.stack[len(s.stack)-1]
-	_, place := enter(around, v)
+	around, place := enter(around, v)
+	if writtenThrough(around, v) && place != policy.ToolConfig && !s.policy.ToolConfigWrites {
+		s.guard(v.Path, sandbox.GuardPassage, false)
+		s.out.ids[v.Path] = v.Info.ID
+	}
 	if place == policy.ToolConfig && around != policy.ToolConfig && !s.policy.ToolConfigWrites {
 		s.protect(v)
 	}

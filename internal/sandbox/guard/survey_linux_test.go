@@ -46,6 +46,7 @@ func TestSurveyFindsWhatToolsRun(t *testing.T) {
 		"a link over a link": {[]string{"w/CLAUDE.md -> l/x", "w/l -> d", "w/d/x"},
 			[]string{"tool_config w/CLAUDE.md", "passage w/d", "tool_config w/d/x", "passage w/l"}},
 		"a link that leads nowhere": {[]string{"w/CLAUDE.md -> d/x/y", "w/d/"}, []string{"tool_config w/CLAUDE.md", "passage w/d"}},
+		"links in a git directory":  {[]string{"w/.git/objects -> ../o", "w/o/", "w/.git/logs/HEAD -> /x"}, []string{"passage w/.git", "passage w/.git/logs", "passage w/.git/logs/HEAD", "passage w/.git/objects"}},
 		"a link out":                {[]string{"w/CLAUDE.md -> ../out/x", "out/x"}, []string{"tool_config w/CLAUDE.md"}},
 		"a circle":                  {[]string{"w/CLAUDE.md -> AGENTS.md", "w/AGENTS.md -> CLAUDE.md"}, []string{"tool_config w/AGENTS.md", "tool_config w/CLAUDE.md"}},
 		"hooks elsewhere": {[]string{"w/.git/config: [core]\n\thooksPath = .githooks\n", "w/.githooks/pre-push"},

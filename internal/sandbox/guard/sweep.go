@@ -53,8 +53,8 @@ func (f *Findings) Watch(p *sandbox.EffectivePolicy) Watch {
 		w.Roots = append(w.Roots, WatchedRoot{r.Path, r.ID})
 	}
 	for _, g := range f.Guards {
-		if g.Reason == sandbox.GuardToolConfig {
-			w.Kept = append(w.Kept, Kept{g.Path, f.ids[g.Path]})
+		if id, ok := f.ids[g.Path]; ok || g.Reason == sandbox.GuardToolConfig {
+			w.Kept = append(w.Kept, Kept{g.Path, id})
 		}
 	}
 	w.Extras, w.Behind = f.extras, f.behind
@@ -219,6 +219,12 @@ func (s *sweep) Visit(v *rootio.Visit) (bool, error) {
 		return false, nil
 	}
 	if place == policy.ToolConfig && !inert(around, v, s.watch.Roots) || v.TooDeep {
+		return false, s.move(v)
+	}
+	if writtenThrough(around, v) {
+		if s.kept(v) {
+			return false, nil
+		}
 		return false, s.move(v)
 	}
 	if v.Link && place == policy.Tree {

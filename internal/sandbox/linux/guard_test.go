@@ -196,6 +196,42 @@ func TestGitKeepsWorking(t *testing.T) {
 	}
 }
 
+// The links of a git directory that exists stay what they are, work goes on through them, and new ones are moved: git would
+// write through them.
+//
+// proves A-POL-13
+func TestLinksInAGitDirectory(t *testing.T) {
+	make := func(dir string) {
+		must(t, os.MkdirAll(dir+"/.git/logs", 0o755))
+		must(t, os.MkdirAll(dir+"/store", 0o755))
+		must(t, os.Symlink("../store", dir+"/.git/objects"))
+		must(t, os.Symlink("/nowhere", dir+"/.git/logs/HEAD"))
+	}
+	f, found := surveyed(t, func(f *fixture) { make(f.W) })
+	f.open()
+	f.sh(`echo x >.git/objects/new && ln -s /etc/passwd .git/COMMIT_EDITMSG`).ok(t)
+	script := `ln -sfn /tmp .git/objects; rm -f .git/logs/HEAD; ln -s /etc/passwd .git/logs/HEAD; mv .git/logs l2; mkdir -p .git/logs; ln -s /etc/passwd .git/logs/HEAD`
+	f.sh(script)
+	left := f.swept(found)
+	if len(left) != 1 || left[0].Path != f.W+"/.git/COMMIT_EDITMSG" {
+		t.Errorf("moved %v", left)
+	}
+	twin := t.TempDir()
+	make(twin)
+	unconfined(t, twin, "/bin/sh", "-c", script)
+	for p, want := range map[string]string{"/.git/objects": "../store", "/.git/logs/HEAD": "/nowhere"} {
+		if got, err := os.Readlink(f.W + p); err != nil || got != want {
+			t.Errorf("%s leads to %q, %v", p, got, err)
+		}
+		if got, _ := os.Readlink(twin + p); got == want {
+			t.Errorf("blocked: the control left %s", p)
+		}
+	}
+	if _, err := os.Stat(f.W + "/store/new"); err != nil {
+		t.Error(err)
+	}
+}
+
 // A task closes what it left behind; its owner's directories are opened for the sweep, and closed again.
 //
 // proves A-POL-13
