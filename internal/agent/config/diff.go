@@ -140,9 +140,11 @@ func told(changes []Change, key string) bool {
 var resolvedKeys = []string{"schema_version", "sandbox.profile", "sandbox.workspaces", "sandbox.mounts", "sandbox.execution.entries", "sandbox.network",
 	"sandbox.resources", "sandbox.environment", "sandbox.temp_mb", "sandbox.home_mb"}
 
-// declarationKey matches the written values that the statements about workspaces, mounts and entries repeat in full.
+// declarationKey matches the written values that the statements about workspaces, mounts, entries, endpoints and variables
+// repeat in full.
 var declarationKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^sandbox\.(workspaces|mounts|execution\.entries)(\[[0-9]+\](\.(path|access|alias|runtime_root|environment(\..+)?))?)?$`)
+	return regexp.MustCompile(`^sandbox\.((workspaces|mounts|execution\.entries)(\[[0-9]+\](\.(path|access|alias|runtime_root|environment(\..+)?))?)?` +
+		`|network\.(local|restricted)_endpoints(\[[0-9]+\](\.(host|ports))?)?|environment)$`)
 })
 
 // below reports whether key is part or lies below it.
