@@ -99,6 +99,9 @@ func (h *Homes) Open(ctx context.Context, name string) (*Home, error) {
 		if err == nil {
 			err = makeDir(h.fsys, dir, homeTree)
 		}
+		if err == nil {
+			err = openUpTree(dir, homeTree)
+		}
 		if err != nil {
 			dir.Close()
 			return nil, fmt.Errorf("opening the home directory %s: %w", dir.Name(), err)

@@ -1,9 +1,6 @@
 package statedir
 
-import (
-	"fmt"
-	"os"
-)
+import "fmt"
 
 // maxDepth is how many directories below each other are measured: each costs a descriptor while those below it are.
 const maxDepth = 512
@@ -23,12 +20,7 @@ func (s Size) Over(limit int64) bool { return s.TooDeep || s.Bytes > limit }
 // Measure adds up the tree at path while others may change it: links are not followed, mounts not entered, and a directory
 // without permissions is entered all the same and keeps them. It ends early once the tree takes more than limit bytes.
 func Measure(path string, limit int64) (Size, error) {
-	dir, err := os.Open(path)
-	if err != nil {
-		return Size{}, err
-	}
-	defer dir.Close()
-	s, err := measure(dir, limit)
+	s, err := measure(path, limit)
 	if err != nil {
 		return s, fmt.Errorf("measuring %s: %w", path, err)
 	}

@@ -12,14 +12,23 @@ import (
 // entryBytes is what one name counts at least: the kernel's bookkeeping costs room, too, and so a cap bounds their number.
 const entryBytes = 4 << 10
 
-// measure adds up the tree below dir, which other processes change meanwhile. It stops early once limit is exceeded.
-func measure(dir *os.File, limit int64) (Size, error) {
-	home, err := mountOf(dir)
+// measure adds up the tree below path, which other processes change meanwhile. It stops early once limit is exceeded.
+func measure(path string, limit int64) (Size, error) {
+	dir, err := openat(unix.AT_FDCWD, path, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return Size{}, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(dir)
+	home, err := mountOfDescriptor(dir)
 	if err != nil {
 		return Size{}, err
 	}
+	var st unix.Stat_t
+	if err := unix.Fstat(dir, &st); err != nil {
+		return Size{}, err
+	}
 	m := &measurement{limit: limit, mount: home}
-	err = m.add(int(dir.Fd()), 0)
+	err = m.opened(dir, st.Mode, 0)
 	return m.size, err
 }
 
@@ -100,14 +109,19 @@ func (m *measurement) entry(dir int, name string, depth int) error {
 	if err != nil || at != m.mount {
 		return err // of another mount nothing is counted; removal refuses it
 	}
-	if st.Mode&0o500 != 0o500 && os.Geteuid() != 0 {
+	return m.opened(sub, st.Mode, depth+1)
+}
+
+// opened counts what lies in a directory whatever its mode allows its owner.
+func (m *measurement) opened(dir int, mode uint32, depth int) error {
+	if mode&0o500 != 0o500 && os.Geteuid() != 0 {
 		// A program may mean it so: it gets its permissions back at once.
-		if err := openUpDescriptor(sub); err != nil {
+		if err := openUpDescriptor(dir); err != nil {
 			return err
 		}
-		defer unix.Chmod("/proc/self/fd/"+strconv.Itoa(sub), st.Mode&0o7777)
+		defer unix.Chmod("/proc/self/fd/"+strconv.Itoa(dir), mode&0o7777)
 	}
-	return m.add(sub, depth+1)
+	return m.add(dir, depth)
 }
 
 func gone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE) }

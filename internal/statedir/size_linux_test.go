@@ -1,8 +1,10 @@
 package statedir
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -70,7 +72,7 @@ func TestMeasureCountsWhatIsThere(t *testing.T) {
 	if s, err := Measure(d, 5*entryBytes); err != nil || !s.Over(5*entryBytes) || s.Entries > 110 {
 		t.Errorf("a limit: %+v, %v", s, err)
 	}
-	if _, err := Measure(d+"/none", 1); !os.IsNotExist(err) {
+	if _, err := Measure(d+"/none", 1); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("nothing there: %v", err)
 	}
 }
@@ -124,6 +126,67 @@ func openAt(t *testing.T, path string) *os.File {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f
+}
+
+// A task that takes its own rights on HOME hides nothing from its measure, and the next task has them again.
+//
+// proves A-SBX-08
+func TestAClosedHomeIsOpenedForTheNextTask(t *testing.T) {
+	if os.Geteuid() == 0 {
+		asOrdinaryUser(t)
+		return
+	}
+	cache := filepath.Join(t.TempDir(), "cache", "agent-mcp")
+	homes, err := OpenHomes(fileop.OS(), cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer homes.Close()
+	for _, mode := range []os.FileMode{0, 0o100, 0o200, 0o300, 0o400, 0o500, 0o600} {
+		home, err := homes.Open(t.Context(), "name")
+		if err != nil {
+			t.Fatalf("before %o: %v", mode, err)
+		}
+		if err := os.WriteFile(home.Path()+"/f", make([]byte, 1<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(home.Path(), mode); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := HomeSize(cache, "name"); err != nil || s.Bytes < 1<<20 {
+			t.Errorf("%o: measured %+v, %v", mode, s, err)
+		}
+		st, err := os.Stat(home.Path())
+		if err != nil || st.Mode().Perm() != mode {
+			t.Errorf("%o: the mode is %v, %v", mode, st.Mode(), err)
+		}
+		if err := home.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := homes.Open(t.Context(), "name"); err != nil {
+		t.Error(err)
+	}
+}
+
+// asOrdinaryUser runs the calling test again without root's rights.
+func asOrdinaryUser(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	program, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = errors.Join(os.WriteFile(dir+"/test", program, 0o755), os.Mkdir(dir+"/tmp", 0o755), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755),
+			os.Chown(dir+"/tmp", 65533, 65533))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(dir+"/test", "-test.run", "^"+t.Name()+"$", "-test.v")
+	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir + "/tmp", "PATH=/usr/bin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65533, Gid: 65533}}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("as an ordinary user: %v\n%s", err, out)
+	}
 }
 
 // proves A-SBX-08

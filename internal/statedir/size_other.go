@@ -2,13 +2,10 @@
 
 package statedir
 
-import (
-	"errors"
-	"os"
-)
+import "errors"
 
 // measure has nothing to measure where no task ever runs.
-func measure(*os.File, int64) (Size, error) { return Size{}, errors.ErrUnsupported }
+func measure(string, int64) (Size, error) { return Size{}, errors.ErrUnsupported }
 
 // Device tells nothing where no task ever runs.
 func Device(string) (uint64, error) { return 0, errors.ErrUnsupported }

@@ -173,6 +173,19 @@ func openUp(parent *os.File, name string, home mountID) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
+// openUpTree gives the directory's owner, which a task may have taken them from, all permissions.
+func openUpTree(parent *os.File, name string) error {
+	home, err := mountOf(parent)
+	if err != nil {
+		return err
+	}
+	top, err := openUp(parent, name, home)
+	if err != nil {
+		return err
+	}
+	return top.Close()
+}
+
 // openUpDescriptor gives a directory's owner all permissions. An O_PATH descriptor refuses fchmod; its name under
 // /proc/self/fd is the object itself, not a path.
 func openUpDescriptor(handle int) error {
