@@ -79,7 +79,7 @@ func attempts(ctx context.Context, args []string) (err error) {
 	defer records.Close()
 	address := netip.MustParseAddr
 	opener := broker.New(broker.Deps{Backend: backend, Journal: journal.Open(fileop.OS(), records), Instance: instance, Policy: p, State: state, Files: fileop.OS(),
-		Network: &broker.Network{Audit: quiet{}, Machine: func() (policy.Machine, error) { return policy.Machine{}, nil }, Resolver: names{
+		Network: &broker.Network{Audit: quiet{}, Machine: func() (policy.Machine, error) { return policy.Machine{}, nil }, Doors: func() ([]policy.Server, error) { return nil, nil }, Resolver: names{
 			"api.test.": {address(listed4), address(listed6)}, "rebound.test.": {address(private), address(metadata), address("127.0.0.1"), address(hostLAN6)}}}})
 	job, err := opener.Open(ctx, "session", "network")
 	if err != nil {

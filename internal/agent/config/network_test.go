@@ -13,7 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sekisho/internal/fault"
+	"sekisho/internal/fileop"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/statedir"
 )
 
 // with lays network keys over the world.
@@ -76,7 +78,7 @@ func (w *world) relay(id string, page string) string {
 }
 
 // proves A-POL-06
-func TestPagesOfRelaycodexAreFound(t *testing.T) {
+func TestPagesAndDoorsOfOtherServersAreFound(t *testing.T) {
 	w := newWorld(t, "en")
 	w.places.StateRoot = filepath.Join(t.TempDir(), "agent-mcp")
 	l := &Loaded{Places: w.places, Config: Config{MCP: MCP{Transport: TransportHTTP, HTTPHost: "::1", HTTPPort: 8080}, Ollama: Ollama{Endpoint: "https://[::1]/x"}}}
@@ -129,6 +131,34 @@ func TestPagesOfRelaycodexAreFound(t *testing.T) {
 	w.relay("c", `{"version":1,"port":4003}`) // about to open its socket
 	if got, want := servers(), own+", relay 127.0.0.1:4001, relay 127.0.0.1:4003"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	state, err := statedir.Open(fileop.OS(), w.places.StateRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer state.Close()
+	other, err := state.NewInstance(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	mark, err := other.Mark(t.Context(), DoorMark(4004))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, no := range []string{"http-4005", "http-0", "http-", "http-65536", "http--1", "journal"} { // nobody holds them, or no port
+		dir, err := other.Sub(no)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir.Close()
+	}
+	if got, want := servers(), own+", relay 127.0.0.1:4001, relay 127.0.0.1:4003, agent 127.0.0.1:4004"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	mark.Close()
+	if got := servers(); strings.Contains(got, "agent") {
+		t.Errorf("a door that was closed: %s", got)
 	}
 	w.relay("d", `{"version":1,"port":"4"}`)
 	if _, err := l.Machine(); fault.CodeOf(err) != fault.StateUnusable {

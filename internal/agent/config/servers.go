@@ -21,7 +21,7 @@ import (
 )
 
 // Machine tells which servers no payload may reach (A-POL-06), as they are now: the model server, this server's own HTTP
-// port, and the page of every relaycodex of this user. Nothing is asked when the policy has no network. Errors are
+// port, the page of every relaycodex and the HTTP port of every other agent-mcp of this user. Nothing is asked when the policy has no network. Errors are
 // state.unusable: a relaycodex whose port cannot be read may be anywhere.
 func (l *Loaded) Machine() (policy.Machine, error) {
 	c := l.Config
@@ -40,6 +40,11 @@ func (l *Loaded) Machine() (policy.Machine, error) {
 		return m, err
 	}
 	m.Servers = append(m.Servers, relays...)
+	doors, err := l.Doors()
+	if err != nil {
+		return m, err
+	}
+	m.Servers = append(m.Servers, doors...)
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
 		return m, fault.New(fault.StateUnusable, fault.Variant("reason"), fault.Target("network interfaces"), fault.Arg("reason", err), fault.Cause(err))

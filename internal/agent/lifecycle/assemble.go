@@ -27,12 +27,13 @@ const stopTimeout = 30 * time.Second
 
 // assembly is the running server without its transport.
 type assembly struct {
-	log     *slog.Logger
-	server  *mcpserver.Server
-	runtime *runtime.Runtime
-	tasks   *tasks.Extension
-	files   *filetx.Manager
-	records *os.File // recovery/ of the instance
+	log      *slog.Logger
+	instance *statedir.Instance
+	server   *mcpserver.Server
+	runtime  *runtime.Runtime
+	tasks    *tasks.Extension
+	files    *filetx.Manager
+	records  *os.File // recovery/ of the instance
 	// closers are called in reverse order.
 	closers []func() error
 }
@@ -40,7 +41,7 @@ type assembly struct {
 // assemble builds every room over the applied policy. Nothing of it acts before a request comes.
 func (s *session) assemble(dir *statedir.Dir, instance *statedir.Instance, p sandbox.EffectivePolicy, backend sandbox.Backend, logs *logs, recovery recovery) (_ *assembly, err error) {
 	c := s.loaded.Config
-	a := &assembly{log: logs.Logger}
+	a := &assembly{log: logs.Logger, instance: instance}
 	defer func() {
 		if err != nil {
 			a.close()
@@ -75,7 +76,7 @@ func (s *session) assemble(dir *statedir.Dir, instance *statedir.Instance, p san
 		a.closers = append(a.closers, homes.Close)
 	}
 	opener := broker.New(broker.Deps{Backend: backend, Journal: journal.Open(s.Files, a.records), Instance: instance, Homes: homes, Policy: p, State: dir, Files: s.Files, Recover: recovery.later(dir),
-		Network: &broker.Network{Resolver: broker.SystemResolver(), Machine: s.loaded.Machine, Audit: logs.audit}})
+		Network: &broker.Network{Resolver: broker.SystemResolver(), Machine: s.loaded.Machine, Doors: s.loaded.Doors, Audit: logs.audit}})
 	a.runtime = runtime.New(runtime.Deps{Model: model, Tools: tools, Opener: opener, Audit: logs.audit, Texts: s.loaded.Locale, Policy: &p,
 		Config: runtimeConfig(c), Log: logs.Logger})
 	records := taskstore.Open(taskstore.Options{Files: s.Files, Root: dir, Instance: instance,

@@ -24,7 +24,7 @@ const (
 )
 
 // openHTTP opens the port (A-MCP-05). Clients come and go; only a signal, or a failure, ends the server.
-func (s *session) openHTTP(addr netip.AddrPort, a *assembly, logs *logs) (*transport, error) {
+func (s *session) openHTTP(ctx context.Context, addr netip.AddrPort, a *assembly, logs *logs) (*transport, error) {
 	self := os.Geteuid()
 	if err := sockowner.Check(addr.Addr(), self); err != nil {
 		if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
@@ -32,13 +32,18 @@ func (s *session) openHTTP(addr netip.AddrPort, a *assembly, logs *logs) (*trans
 		}
 		return nil, fault.New(fault.PreflightMissingPrimitive, fault.Variant("peer_owner"), fault.Target("sock_diag"), fault.Cause(err))
 	}
-	record, flush, err := requestLog(s.loaded.Config.Logging, s, logs)
+	// Before it listens: whoever got a connection finds the mark, however short a time ago the port was opened.
+	mark, err := a.instance.Mark(ctx, config.DoorMark(int(addr.Port())))
 	if err != nil {
 		return nil, err
 	}
+	record, flush, err := requestLog(s.loaded.Config.Logging, s, logs)
+	if err != nil {
+		return nil, errors.Join(err, mark.Close())
+	}
 	door, err := httpd.Listen(httpd.Config{Addr: addr, Answer: a.server, Owner: sockowner.PeerUID, Self: self, Record: record, Log: logs.Logger})
 	if err != nil {
-		return nil, errors.Join(portFault(addr, err), flush())
+		return nil, errors.Join(portFault(addr, err), flush(), mark.Close())
 	}
 	serve := func(ctx context.Context) error {
 		// The port is open: who connects now is answered (A-MCP-10).
@@ -59,6 +64,9 @@ func (s *session) openHTTP(addr netip.AddrPort, a *assembly, logs *logs) (*trans
 	}
 	return &transport{serve: serve, ended: "transport ended", close: func() {
 		door.Close()
+		if err := mark.Close(); err != nil {
+			logs.Warn("the mark of the HTTP port", "error", err)
+		}
 		if err := flush(); err != nil {
 			logs.Warn("the HTTP request log is not complete", "error", err)
 		}

@@ -139,7 +139,7 @@ type transport struct {
 // talk serves and returns after the graceful stop, which has happened whatever the error is.
 func (s *session) talk(ctx context.Context, a *assembly, logs *logs, wire func() (*os.File, error)) error {
 	stopContext := context.WithoutCancel(ctx)
-	t, err := s.open(a, logs, wire)
+	t, err := s.open(stopContext, a, logs, wire)
 	if err != nil {
 		return errors.Join(err, a.stop(stopContext))
 	}
@@ -168,9 +168,9 @@ func (s *session) talk(ctx context.Context, a *assembly, logs *logs, wire func()
 	return errors.Join(cause, <-served)
 }
 
-func (s *session) open(a *assembly, logs *logs, wire func() (*os.File, error)) (*transport, error) {
+func (s *session) open(ctx context.Context, a *assembly, logs *logs, wire func() (*os.File, error)) (*transport, error) {
 	if addr, ok := s.loaded.Config.MCP.HTTPAddr(); ok {
-		return s.openHTTP(addr, a, logs)
+		return s.openHTTP(ctx, addr, a, logs)
 	}
 	return s.openStdio(a, wire)
 }

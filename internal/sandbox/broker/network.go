@@ -28,7 +28,9 @@ type Network struct {
 	// Machine tells which servers no payload may reach, as they are now: when a task's resources are applied, and before
 	// each connection, because a relaycodex may start later.
 	Machine func() (policy.Machine, error)
-	Audit   forward.Auditor
+	// Doors tells those that may be asked for each connection: the agent-mcp servers over HTTP. One that listens is told.
+	Doors func() ([]policy.Server, error)
+	Audit forward.Auditor
 }
 
 // resolveTime bounds the resolution of all names of a task.
@@ -68,16 +70,18 @@ func (b *Broker) network(ctx context.Context, session string, p *sandbox.Effecti
 			return nil, unaudited(err)
 		}
 	}
-	g := &guards{ask: n.Machine, now: b.deps.Now, first: machine}
+	g := &guards{ask: n.Machine, doors: n.Doors, now: b.deps.Now, first: machine}
 	f := forward.New(forward.Options{Session: session, Task: p.Task.Task, Audit: n.Audit, Guards: g.guards})
 	p.Task.Network, p.Task.Forward = snapshot, f
 	return f, nil
 }
 
-// guards tells before each connection whether its address has become a server that no payload may reach. Asking touches files
-// and the servers themselves, so that a program which connects all the time must not make us ask all the time.
+// guards tells for each connection whether its address has become a server that no payload may reach. Asking touches files
+// and the servers themselves, so that a program which connects all the time must not make us ask all the time. The doors of
+// agent-mcp servers have no key and are asked for every time: a payload that waits for one to open must not be its first client.
 type guards struct {
 	ask   func() (policy.Machine, error)
+	doors func() ([]policy.Server, error) // asked each time
 	now   func() time.Time
 	first policy.Machine // with what names resolved to
 
@@ -97,7 +101,11 @@ func (g *guards) guards(to netip.AddrPort) (bool, error) {
 		g.last, g.err = g.ask()
 		g.asked = now
 	}
-	return g.first.Guards(to) || g.last.Guards(to), g.err
+	if g.err != nil || g.first.Guards(to) || g.last.Guards(to) {
+		return true, g.err
+	}
+	doors, err := g.doors()
+	return policy.Machine{Servers: doors, Addresses: g.last.Addresses}.Guards(to), err
 }
 
 // resolve looks all names up at once. A name that fails has no addresses.

@@ -76,7 +76,8 @@ func newNetworked(t *testing.T, p sandbox.NetworkPolicy) *networked {
 	s := newServer(t, 0, 0)
 	n := &networked{server: s, backend: &opening{fakeBackend: s.backend}, resolver: &names{known: map[string][]netip.Addr{}}, log: &auditLog{room: -1}}
 	s.broker.deps.Backend, s.broker.deps.Policy.Network = n.backend, p
-	s.broker.deps.Network = &Network{Resolver: n.resolver, Audit: n.log, Machine: func() (policy.Machine, error) { return n.machine, n.err }}
+	s.broker.deps.Network = &Network{Resolver: n.resolver, Audit: n.log, Machine: func() (policy.Machine, error) { return n.machine, n.err },
+		Doors: func() ([]policy.Server, error) { return nil, nil }}
 	return n
 }
 
@@ -182,9 +183,11 @@ func TestAPolicyWithoutANetworkAsksNothing(t *testing.T) {
 
 // proves A-POL-06
 func TestServersAreLookedForAtMostOnceASecond(t *testing.T) {
+	var doors []policy.Server
+	var doorsErr error
 	asked, now := 0, time.Unix(1000, 0)
 	var answer policy.Machine
-	g := &guards{ask: func() (policy.Machine, error) { asked++; return answer, nil }, now: func() time.Time { return now },
+	g := &guards{ask: func() (policy.Machine, error) { asked++; return answer, nil }, doors: func() ([]policy.Server, error) { return doors, doorsErr }, now: func() time.Time { return now },
 		first: policy.Machine{Servers: []policy.Server{{Kind: policy.ServerModel, Host: "gpu.example", Port: 1, Addresses: []netip.Addr{netip.MustParseAddr("93.0.0.1")}}}}}
 	to := netip.MustParseAddrPort("127.0.0.1:4000")
 	for range 100 {
@@ -199,5 +202,18 @@ func TestServersAreLookedForAtMostOnceASecond(t *testing.T) {
 	}
 	if yes, _ := g.guards(netip.MustParseAddrPort("93.0.0.1:1")); !yes {
 		t.Error("what the model server's name resolved to is forgotten")
+	}
+	// A door counts at once.
+	door := netip.MustParseAddrPort("[::1]:4001")
+	if yes, err := g.guards(door); yes || err != nil {
+		t.Errorf("nobody's port is guarded: %v", err)
+	}
+	doors = []policy.Server{{Kind: policy.ServerAgent, Host: "127.0.0.1", Port: 4001}}
+	if yes, _ := g.guards(door); !yes || asked != 2 {
+		t.Errorf("a door that opened: guarded %v, asked %d times", yes, asked)
+	}
+	doors, doorsErr = nil, errors.New("unreadable")
+	if yes, err := g.guards(door); !yes && err == nil {
+		t.Error("doors that cannot be read are open")
 	}
 }

@@ -43,11 +43,8 @@ func (s *serving) dial(in *inlet) (*net.TCPConn, error) {
 }
 
 func (s *serving) dialOne(in *inlet, to netip.AddrPort) (*net.TCPConn, error) {
-	if guards := s.f.o.Guards; guards != nil {
-		if yes, err := guards(to); yes || err != nil {
-			in.guarded.Do(func() { s.f.denied(in.rule, to) })
-			return nil, net.ErrClosed
-		}
+	if s.guarded(in, to) {
+		return nil, net.ErrClosed
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, dialTime)
 	defer cancel()
@@ -56,7 +53,25 @@ func (s *serving) dialOne(in *inlet, to netip.AddrPort) (*net.TCPConn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.guarded(in, to) { // who listens now may not have listened then
+		abort(c)
+		return nil, net.ErrClosed
+	}
 	return c, nil
+}
+
+// guarded asks whether a server that no payload may reach is at an address.
+func (s *serving) guarded(in *inlet, to netip.AddrPort) bool {
+	guards := s.f.o.Guards
+	if guards == nil {
+		return false
+	}
+	yes, err := guards(to)
+	if !yes && err == nil {
+		return false
+	}
+	in.guarded.Do(func() { s.f.denied(in.rule, to) })
+	return true
 }
 
 // denied tells the audit; a line that cannot be written is told at the end.

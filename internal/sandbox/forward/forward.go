@@ -45,8 +45,8 @@ type Auditor interface{ Write(audit.Event) error }
 type Options struct {
 	Session, Task string
 	Audit         Auditor
-	// Guards is asked right before each dial whether the address has become a server that no payload may reach; nil means
-	// never. An error is a yes.
+	// Guards is asked right before each dial, and again before the first byte of a connection that was made, whether the
+	// address has become a server that no payload may reach; nil means never. An error is a yes.
 	Guards func(netip.AddrPort) (bool, error)
 }
 

@@ -239,6 +239,36 @@ func TestAGuardedAddressIsNotDialledAndToldOnce(t *testing.T) {
 	}
 }
 
+// A server that comes up between the question and the connection gets no byte of it.
+//
+// proves A-POL-06
+func TestWhoListensIsAskedForAgainOnceConnected(t *testing.T) {
+	var got atomic.Int32
+	connected := make(chan struct{}, 1)
+	to := outside(t, "127.0.0.1:0", func(c *net.TCPConn) {
+		c.SetDeadline(time.Now().Add(patience))
+		n, _ := io.Copy(io.Discard, c)
+		got.Add(int32(n))
+		connected <- struct{}{}
+	})
+	var asked atomic.Int32
+	f := New(Options{Audit: &journal{room: -1}, Guards: func(netip.AddrPort) (bool, error) { return asked.Add(1) > 1, nil }})
+	l, in := inside(t, sandbox.NetworkRule{ID: "n1", Address: to})
+	serve(t, f, l)
+	c, err := net.Dial("tcp", in)
+	if err == nil {
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(patience))
+		if answer, err := ask(t, c.(*net.TCPConn), "x"); err == nil {
+			t.Errorf("answered %q", answer)
+		}
+	}
+	<-connected
+	if got.Load() != 0 || asked.Load() != 2 {
+		t.Errorf("%d bytes arrived, asked %d times", got.Load(), asked.Load())
+	}
+}
+
 // proves A-AUD-01
 func TestWithoutItsLineInTheAuditNoRuleCarriesAnything(t *testing.T) {
 	to := outside(t, "127.0.0.1:0", answer)

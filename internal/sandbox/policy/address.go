@@ -68,6 +68,7 @@ const (
 	ServerModel = "model" // the model server
 	ServerOwn   = "own"   // this server's own HTTP port
 	ServerRelay = "relay" // a relaycodex of this user
+	ServerAgent = "agent" // another agent-mcp of this user
 )
 
 // Server is one that no payload may reach. Host is as its configuration writes it.
