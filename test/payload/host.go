@@ -42,6 +42,16 @@ func init() {
 			}
 			return "", unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: [16]byte{0xff, 2, 15: 77}, Interface: 1})
 		}},
+		// COUNT file locks, by the fcntl command CMD, spread over files in DIR, held for SECONDS.
+		"locks": {"DIR COUNT CMD SECONDS", fileLocks},
+		// A process that shares the table of descriptors.
+		"share-files": {"", func([]string) (string, error) {
+			pid, err := rawClone(unix.CLONE_FILES)
+			if err == nil {
+				_, err = unix.Wait4(pid, nil, 0, nil)
+			}
+			return "", err
+		}},
 		// COUNT processes at once that say nothing, ROUNDS times, with a pause of GAP microseconds after each.
 		"burst": {"COUNT ROUNDS GAP", burst},
 		// Notifications without forks: a first word again and again, and forks that the kernel refuses.
@@ -194,4 +204,41 @@ func spam(secs string, one func()) (string, error) {
 		}
 	}
 	return itoa(n), nil
+}
+
+func fileLocks(a []string) (string, error) {
+	const each = 200 // the kernel goes through all locks of a file
+	var last *os.File
+	for n := range int(number(a[1])) {
+		if n%each == 0 {
+			f, err := os.CreateTemp(a[0], "locks")
+			if err != nil {
+				return itoa(n), err
+			}
+			last = f
+			open = append(open, f)
+		}
+		lock := unix.Flock_t{Type: unix.F_WRLCK, Start: int64(2 * (n % each)), Len: 1}
+		if err := unix.FcntlFlock(last.Fd(), int(number(a[2])), &lock); err != nil {
+			return itoa(n), err
+		}
+	}
+	time.Sleep(seconds(a[3]))
+	return a[1], nil
+}
+
+// open keeps files from the collector.
+var open []*os.File
+
+//go:norace
+func rawClone(flags uintptr) (int, error) {
+	runtime.LockOSThread()
+	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, flags|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if errno == 0 && pid == 0 {
+		unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+	}
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(pid), nil
 }

@@ -230,6 +230,34 @@ func TestShortExcessesAreSeen(t *testing.T) {
 	}
 }
 
+// proves A-SBX-02
+//
+// The kernel charges file locks to nobody: without a count, 100 MB of them are gone from the host in seconds.
+func TestFileLocksAreBounded(t *testing.T) {
+	f, try := armed(t)
+	posix, ofd := strconv.Itoa(unix.F_SETLK), strconv.Itoa(unix.F_OFD_SETLK)
+	if a := try("locks", f.W, "2000", posix, "1"); !a.OK {
+		t.Errorf("as many as a database holds: %+v", a)
+	}
+	f.run(f.command(f.W+"/payload", "locks", f.W, "40000", posix, "60")).coded(t, fault.ResourceMemoryLimit)
+	notLost(t, f)
+	// Held by several processes, each of which keeps within the bound.
+	f.sh(`for i in 1 2 3; do ./payload locks . 15000 `+posix+` 60 & done; wait`).coded(t, fault.ResourceMemoryLimit)
+	notLost(t, f)
+	// Those that could not be counted.
+	if a := try("locks", f.W, "1", ofd, "0"); a.OK || a.Errno != "EINVAL" {
+		t.Errorf("a lock of an open file: %+v", a)
+	}
+	if a := try("share-files"); a.OK || a.Errno != "EPERM" {
+		t.Errorf("a table of descriptors for two processes: %+v", a)
+	}
+	for _, args := range [][]string{{"locks", f.W, "40000", posix, "0"}, {"locks", f.W, "1", ofd, "0"}, {"share-files"}} {
+		if a := unconfined(t, f.W, payload(t), args...).answer(t); !a.OK {
+			t.Errorf("control: %s: %+v", args, a)
+		}
+	}
+}
+
 // proves A-SBX-09
 //
 // A payload that does nothing but notify the server slows itself, not the server.

@@ -118,26 +118,34 @@ func (p *process) wait() (*wire.Ended, error) {
 	if p.names != nil {
 		moved = p.names.moved
 	}
-	select {
-	case <-moved:
-		return nil, p.moved()
-	case r, ok := <-p.box.replies:
-		switch {
-		case !ok:
-			return nil, p.lost(oom)
-		case r.Ended == nil:
-			wire.CloseAll(r.files)
-			return nil, fault.New(fault.SandboxLost, fault.Cause(errors.New("PID 1 gave an unexpected answer to a release")))
+	locks := time.NewTicker(locksEvery)
+	defer locks.Stop()
+	for {
+		select {
+		case <-moved:
+			return nil, p.moved()
+		case r, ok := <-p.box.replies:
+			switch {
+			case !ok:
+				return nil, p.lost(oom)
+			case r.Ended == nil:
+				wire.CloseAll(r.files)
+				return nil, fault.New(fault.SandboxLost, fault.Cause(errors.New("PID 1 gave an unexpected answer to a release")))
+			}
+			return r.Ended, p.late(oom, killed(r.Ended))
+		case <-p.timer.C:
+			return nil, timeLimit(p.limit)
+		case <-oom:
+			return nil, fault.New(fault.ResourceMemoryLimit)
+		case <-p.box.exceeded:
+			return nil, fault.New(fault.ResourceProcessLimit)
+		case <-locks.C:
+			if err := p.box.locked(); err != nil {
+				return nil, err
+			}
+		case <-p.stopped:
+			return nil, p.why
 		}
-		return r.Ended, p.late(oom, killed(r.Ended))
-	case <-p.timer.C:
-		return nil, timeLimit(p.limit)
-	case <-oom:
-		return nil, fault.New(fault.ResourceMemoryLimit)
-	case <-p.box.exceeded:
-		return nil, fault.New(fault.ResourceProcessLimit)
-	case <-p.stopped:
-		return nil, p.why
 	}
 }
 

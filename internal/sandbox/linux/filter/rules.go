@@ -35,6 +35,9 @@ var conditional = map[string]rule{
 	"clone": {[]clause{
 		{[]cond{has(0, namespaces|unix.CLONE_PARENT)}, eperm},
 		{[]cond{has(0, unix.CLONE_THREAD)}, allow},
+		// File locks belong to a table of descriptors; with one that two processes share, they stay when the one that is named
+		// as their owner ends, and nobody could count them.
+		{[]cond{has(0, unix.CLONE_FILES)}, eperm},
 		{[]cond{is(0, uint32(plainFork))}, allow},
 	}, notify},
 	"set_robust_list": {otherwise: notify},
@@ -79,6 +82,8 @@ var conditional = map[string]rule{
 	"fcntl": {[]clause{
 		{[]cond{is(1, unix.F_SETOWN), isNot(2, initPID)}, allow},
 		{[]cond{is(1, fcntls...)}, allow},
+		// Locks of an open file name no process, so nobody could count them. EINVAL, as on a kernel without: callers take others.
+		{[]cond{is(1, unix.F_OFD_GETLK, unix.F_OFD_SETLK, unix.F_OFD_SETLKW)}, refuse(unix.EINVAL)},
 	}, eperm},
 
 	// No file that runs as its owner or group: on the host it would belong to the owner of the root, who may be root
@@ -125,7 +130,7 @@ var memfd = rule{[]clause{{[]cond{has(1, unix.MFD_NOEXEC_SEAL)}, allow}}, refuse
 // fcntls leaves out what signals others, leases and delegations, and directory notification.
 var fcntls = []uint32{
 	unix.F_DUPFD, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_GETLK, unix.F_SETLK, unix.F_SETLKW,
-	unix.F_GETOWN, unix.F_GETSIG, unix.F_GETOWN_EX, unix.F_OFD_GETLK, unix.F_OFD_SETLK, unix.F_OFD_SETLKW,
+	unix.F_GETOWN, unix.F_GETSIG, unix.F_GETOWN_EX,
 	unix.F_GETLEASE, unix.F_DUPFD_QUERY, 1028 /* F_CREATED_QUERY */, unix.F_DUPFD_CLOEXEC, unix.F_SETPIPE_SZ, unix.F_GETPIPE_SZ,
 	unix.F_ADD_SEALS, unix.F_GET_SEALS, unix.F_GET_RW_HINT, unix.F_SET_RW_HINT, unix.F_GET_FILE_RW_HINT, unix.F_SET_FILE_RW_HINT,
 }
