@@ -148,7 +148,7 @@ var agentCatalogue = map[Code]Info{
 	ResourceStorageLimit:        {Category: ResourceLimit, Variants: []string{"deep"}},
 
 	PreflightUnsupportedOS:    {Category: Validation},
-	PreflightMissingPrimitive: {Category: Validation, Variants: []string{"user_namespace", "userns_off", "namespace_limit", "apparmor", "proc", "proc_masked", "landlock", "landlock_absent", "landlock_network", "network_namespace", "seccomp", "idmapped_mount", "mount", "exec_stop", "text_busy", "wsl1", "program", "peer_owner"}},
+	PreflightMissingPrimitive: {Category: Validation, Variants: []string{"user_namespace", "userns_off", "namespace_limit", "apparmor", "proc", "proc_masked", "landlock", "landlock_absent", "landlock_network", "network_namespace", "seccomp", "idmapped_mount", "mount", "exec_stop", "core_socket", "text_busy", "wsl1", "program", "peer_owner"}},
 
 	RecoveryFailed:  {Category: RecoveryFailure},
 	RestartedServer: {Category: RecoveryFailure},

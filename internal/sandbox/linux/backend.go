@@ -5,6 +5,7 @@ package linux
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -43,6 +44,8 @@ type Backend struct {
 	smallest string
 	// facts tells what this machine can do.
 	facts func() probe.Facts
+	// coreSocket tells whether the kernel sends memory dumps to a socket now.
+	coreSocket func() bool
 	// filters assemble the system call filter, once each: it depends on the profile and on there being a network.
 	filters map[filter.Spec]func() (*filter.Program, error)
 }
@@ -59,9 +62,10 @@ func New(o Options) (*Backend, error) {
 	}
 	id := whoami()
 	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup, network: o.Network, smallest: "/usr/bin/true", id: id, steps: cgroup.NewSteps(o.Files),
-		facts:    sync.OnceValue(func() probe.Facts { return facts(id) }),
-		filters:  assembled(),
-		mappings: &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil
+		facts:      sync.OnceValue(func() probe.Facts { return facts(id) }),
+		coreSocket: func() bool { return probe.CoreSocket(os.DirFS("/proc")) },
+		filters:    assembled(),
+		mappings:   &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil
 }
 
 func assembled() map[filter.Spec]func() (*filter.Program, error) {

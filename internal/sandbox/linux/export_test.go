@@ -13,3 +13,6 @@ func (b *Backend) ChangeFacts(change func(*probe.Facts)) {
 	change(&f)
 	b.facts = func() probe.Facts { return f }
 }
+
+// SetCoreSocket makes this machine look like one that sends memory dumps to a socket, or like one that does not.
+func (b *Backend) SetCoreSocket(on bool) { b.coreSocket = func() bool { return on } }

@@ -232,3 +232,23 @@ func TestCrashesReachNoHelperOfTheHost(t *testing.T) {
 		runtime.Gosched()
 	}
 }
+
+// proves A-SBX-09, A-ERR-01
+//
+// Kernels that send dumps to a socket (6.16) ask for no limit, so nothing runs there, however late that was set. The setting is the
+// whole machine's, and other sandboxes would be refused with this one, so the machine is only made to look like that.
+func TestDumpsToASocketAreRefused(t *testing.T) {
+	f := sandboxed(t)
+	f.sh("echo before >ran").ok(t)
+	f.backend.SetCoreSocket(true)
+	f.sh("echo during >ran").coded(t, fault.PreflightMissingPrimitive)
+	if err := f.backend.Preflight(within(t)); fault.As(err) == nil || fault.As(err).SentenceKey() != "error.preflight.missing_primitive.core_socket" {
+		t.Errorf("preflight: %v", err)
+	}
+	if got, err := os.ReadFile(f.W + "/ran"); string(got) != "before\n" {
+		t.Errorf("something ran: %q, %v", got, err)
+	}
+	f.backend.SetCoreSocket(false)
+	f.sh("echo after >ran").ok(t)
+	must(t, f.backend.Preflight(within(t)))
+}

@@ -12,6 +12,7 @@ import (
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/linux/cgroup"
+	"sekisho/internal/sandbox/linux/probe"
 )
 
 // destroyTimeout bounds the death of a killed tree. Only a process stuck inside the kernel can need long.
@@ -105,6 +106,9 @@ func (j *job) Start(ctx context.Context, c sandbox.Command) (sandbox.Process, er
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, cancelled(err)
+	}
+	if j.backend.coreSocket() { // not only at the start of the server: it can be set at any time
+		return nil, probe.RefuseCoreSocket()
 	}
 	if err := j.build(ctx); err != nil {
 		return nil, err

@@ -28,6 +28,9 @@ func (b *Backend) Preflight(ctx context.Context) error {
 	if err := probe.Refuse(b.facts()); err != nil {
 		return err
 	}
+	if b.coreSocket() {
+		return probe.RefuseCoreSocket()
+	}
 	if _, err := cgroup.Prepare(ctx, b.cgroup, b.files); err != nil {
 		return err
 	}

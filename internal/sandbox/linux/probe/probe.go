@@ -50,6 +50,15 @@ func Read(proc fs.FS) Facts {
 	}
 }
 
+// CoreSocket reports whether the kernel connects to a socket of the host for every crash (Linux 6.16, kernel.core_pattern with
+// "@"). It then asks for no limit, so nothing inside can keep the crash of a payload from that program. proc is as in Read.
+func CoreSocket(proc fs.FS) bool {
+	return strings.HasPrefix(text(proc, "sys/kernel/core_pattern"), "@")
+}
+
+// RefuseCoreSocket is the refusal where CoreSocket holds.
+func RefuseCoreSocket() error { return missing("core_socket", "/proc/sys/kernel/core_pattern", nil) }
+
 func text(proc fs.FS, name string) string {
 	b, err := fs.ReadFile(proc, name)
 	if err != nil {

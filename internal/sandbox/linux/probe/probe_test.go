@@ -113,6 +113,15 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// proves A-SBX-09
+func TestCoreSocket(t *testing.T) {
+	for pattern, want := range map[string]bool{"@/run/dumps": true, "@@/run/dumps": true, "core": false, "|/bin/helper @x": false, "": false} {
+		if got := CoreSocket(fstest.MapFS{"sys/kernel/core_pattern": {Data: []byte(pattern + "\n")}}); got != want {
+			t.Errorf("%q: %t", pattern, got)
+		}
+	}
+}
+
 // proves A-POL-04
 func TestTextBusy(t *testing.T) {
 	if ok, err := TextBusy(); err != nil || !ok {

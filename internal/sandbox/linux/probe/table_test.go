@@ -67,6 +67,7 @@ func ways() []way {
 		failed("a file system without id-mapped mounts, for root", wire.StageIDMap, unix.EINVAL, "/home/project"),
 		failed("mounts refused, or their newer system calls unknown", wire.StageMount, unix.ENOSYS, "/"),
 		failed("no change of the root", wire.StagePivot, unix.EINVAL, "/"),
+		{"memory dumps that the kernel sends to a socket", RefuseCoreSocket()},
 		refused("a kernel in which running programs can be overwritten", func(f *Facts) { f.TextBusy = false }),
 		{"a Landlock that knows no ports, so a kernel before 6.7, for a sandbox with a network", func() error { f := good(); f.LandlockABI = 3; return RefuseNetwork(f) }()},
 		failed("a network namespace that cannot be set up", wire.StageNetwork, unix.EROFS, "net/ipv4/ip_local_port_range"),
