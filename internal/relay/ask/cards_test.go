@@ -90,6 +90,23 @@ func TestLongCardsMustBeReadToTheEnd(t *testing.T) {
 	if c := add(t, r, w, huge); c.State != Refused || c.Command != nil || c.Refusal.Variant != "too_large" {
 		t.Errorf("%s", c.State)
 	}
+	// Few bytes in very many lines or elements are more than a page can show, too. What a text says counts for nothing.
+	for i, c := range []struct {
+		command string
+		want    State
+	}{
+		{"echo" + strings.Repeat(`\n`, MaxLines), Refused},
+		{"echo" + strings.Repeat(" x", MaxLines), Refused},
+		{"echo " + strings.Repeat(`\",\"`, MaxLines), Pending},
+		{"echo '" + strings.Repeat(`\"lines\":[`, MaxLines), Pending},
+		{"echo |" + strings.Repeat(`\n`, MaxLines/2), Pending},
+	} {
+		many := request(t, codex.MethodCommandApproval, `{`+scope+`,"command":"`+c.command+`"}`)
+		many.Key = key(int64(10 + i))
+		if got := add(t, r, newWire(), many); got.State != c.want {
+			t.Errorf("%d: %s, want %s", i, got.State, c.want)
+		}
+	}
 	if diff := cmp.Diff([]string{`{"decision":"accept"}`, "error -32602"}, w.frames); diff != "" {
 		t.Error(diff)
 	}

@@ -9,10 +9,12 @@ import (
 	"sekisho/internal/visible"
 )
 
-// Limits of what one card shows. A request above MaxShown cannot be shown whole and is refused.
+// Limits of what one card shows. A request above MaxShown cannot be shown whole and is refused, and so is one of
+// more lines than MaxLines, each text with at least one: lines cost a page more than their bytes.
 const (
 	LongText = 8 << 10
 	MaxShown = 1 << 20
+	MaxLines = 1 << 15
 )
 
 // Text is server text made literal: one element per line of the original (the end of each but the last is a newline,

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -134,11 +135,17 @@ func optional(s string) *Text {
 	return &t
 }
 
-// size is how much a person has to read: the card in its JSON form, in bytes.
+// size is how much a person has to read: the card in its JSON form, in bytes. One of too many lines counts as too large.
 func (c *Card) size() int {
 	data, err := codex.Encode(c)
-	if err != nil {
-		return MaxShown + 1
+	if err != nil || lines(data) > MaxLines {
+		return max(MaxShown+1, len(data))
 	}
 	return len(data)
+}
+
+// lines counts what stands beside each other in lists of strings, and the lists of lines. No text of the server holds an
+// unescaped quotation mark, so none is counted for what it says.
+func lines(card []byte) int {
+	return bytes.Count(card, []byte(`","`)) + bytes.Count(card, []byte(`"lines":[`))
 }

@@ -95,6 +95,31 @@ var parts = map[string]func() appserver.Script{
 		}
 		return appserver.Scripts(s, of.EndTurn(), hold("on"))
 	},
+	// A change that is another one while somebody aims: twice, in the same shape.
+	"swapped": func() appserver.Script {
+		return begun(appserver.Script{of.Started(appserver.FileChange("f1", "inProgress")), of.FileApproval("f1")},
+			hold("first"), appserver.Script{patched("f1", "hullo")}, hold("second"), appserver.Script{patched("f1", "h4cks")}, hold("on"))
+	},
+	// Names that are written from right to left.
+	"righttoleft": func() appserver.Script {
+		ask := of.CommandApproval("c1", "cp \u05d0\u05d1 \u05d2\u05d3", "accept", appserver.Object{"acceptWithExecpolicyAmendment": appserver.Object{"execpolicy_amendment": []any{"\u05d0\u05d1", "\u05d2\u05d3"}}}, "cancel")
+		return begun(appserver.Script{of.Started(appserver.Command("c1", "inProgress", "cp")), ask}, hold("on"))
+	},
+	// As many cards as it likes, each as large as a card may be, of empty lines.
+	"endless": func() appserver.Script {
+		s := appserver.Script{}
+		for i := range 40 {
+			s = append(s, of.CommandApproval(fmt.Sprintf("c%d", i), "ls"+strings.Repeat("\n", 15_000)))
+		}
+		return begun(s, hold("on"))
+	},
+	"someone": func() appserver.Script {
+		return appserver.Scripts(appserver.Handshake(), appserver.Script{appserver.Auto("account/read", appserver.Object{"account": appserver.Object{"type": "chatgpt", "email": "other@example.com", "planType": "pro"}, "requiresOpenaiAuth": true}),
+			appserver.Auto("model/list", appserver.Page(nil)), appserver.Auto("thread/list", appserver.Page(nil))}, hold("on"))
+	},
+	"slow": func() appserver.Script {
+		return appserver.Scripts(ready(), appserver.Script{appserver.Expect("thread/start", nil), appserver.Hold("start"), appserver.Reply("thread/start", appserver.ThreadResult(appserver.Thread("t"))), appserver.Notify("thread/started", appserver.Object{"thread": appserver.Thread("t")})}, of.BeginTurn(), hold("on"))
+	},
 	"failing": func() appserver.Script {
 		return begun(of.Say("m", "This will fail."), appserver.Script{of.TurnCompleted("failed"), of.StatusChanged(appserver.Status(false))}, more())
 	},
@@ -151,6 +176,12 @@ func command(item, line string) appserver.Script {
 }
 
 func permissions() appserver.Script { return appserver.Script{of.Permissions("p1").Labelled("p1")} }
+
+// patched replaces the line that a file change writes.
+func patched(item, line string) appserver.Step {
+	change := appserver.Object{"path": appserver.Dir + "/README.md", "kind": appserver.Object{"type": "update", "move_path": nil}, "diff": "@@ -1 +1 @@\n-hi\n+" + line + "\n"}
+	return appserver.Notify("item/fileChange/patchUpdated", appserver.Object{"threadId": of.Thread, "turnId": of.Turn, "itemId": item, "changes": []any{change}})
+}
 
 func question() appserver.Script {
 	return appserver.Script{of.Question("q1", false, true).Labelled("q1")}

@@ -4,7 +4,7 @@ import type { Problem } from "../contract";
 import { Icon } from "../parts/Icon";
 import { Button, copy, ProblemNote } from "../parts/parts";
 import { aside, dropAside, setText, textOf } from "../state/drafts";
-import { ask, connected, current, link, live, models, opened, opening, waiting } from "../state/page";
+import { ask, connected, current, link, live, models, opened, opening, owner, waiting } from "../state/page";
 import { settings } from "../state/settings";
 import { useSay } from "../state/say";
 import { texts } from "../text";
@@ -103,14 +103,19 @@ function Box({ thread }: { thread: string }) {
   const ref = useRef<HTMLTextAreaElement>(null);
   const text = useMemo(() => textOf(thread), [thread]);
   const composing = useRef(false);
+  const whose = JSON.stringify([owner.value?.profile, owner.value?.account, owner.value?.root, thread]);
+  const last = useRef(whose);
   const head = opened.value?.head;
   const running = thread !== "" && head?.turnStatus === "running";
   const busy = sending.value.has(thread) || (head?.busy ?? false);
   const why = !connected.value || (head?.stale ?? false) ? "offline" : head?.mode === "viewing" ? "viewing" : "";
   const can = why === "";
-  // A value that comes from elsewhere (another tab, a sent message) never breaks into a composition.
+  // A value that comes from elsewhere (another tab, a sent message) never breaks into a composition. Another owner or thread
+  // does: what is composed for one must not go on in the box of the other.
   useLayoutEffect(() => {
     const el = ref.current;
+    if (last.current !== whose) composing.current = false;
+    last.current = whose;
     if (el && !composing.current && el.value !== text.value) {
       const at = el.selectionStart;
       el.value = text.value;

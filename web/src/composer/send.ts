@@ -68,9 +68,9 @@ export async function sendDraft(thread: string): Promise<void> {
     return;
   }
   const id = r.value.thread;
-  // The text moves to the thread that exists now, so that it is there if the message is not taken.
-  setText(id, text);
-  sent("", text);
+  // The text moves to the thread that exists now, so that it is there if the message is not taken, with what was written since.
+  setText(id, peekText("") || text);
+  setText("", "");
   if (current.peek() === "") await show(id, { begun: true });
   await send(id, text, chosen, owner);
 }

@@ -36,8 +36,12 @@ export const Ask = memo(function Ask({ card, open, onToggle }: { card: Card; ope
   const [why, setWhy] = useState("");
   const here = live.value;
   const active = open && here && !busy && card.state === "pending";
-  const { armed, check } = useArmed(ref, active);
-  const { reading, unread } = useReading(card);
+  const asked = useAsked(card);
+  const { armed, check } = useArmed(ref, active, asked);
+  const { reading, unread } = useReading(card, asked);
+  // What was never unfolded is not drawn: a server may ask for as much and as often as it likes.
+  const drawn = useRef(false);
+  drawn.current ||= open;
 
   useSay("alert", why);
   useSay("alert", problem === "lost" ? m.answerLost : problem ? problemText(problem).text : "");
@@ -63,7 +67,7 @@ export const Ask = memo(function Ask({ card, open, onToggle }: { card: Card; ope
   const acting: Acting = { usable: armed && active, unread: !!card.long && unread, act, hint: why };
 
   return (
-    <article ref={ref} class={"ask" + (open ? "" : " folded")} aria-labelledby={head} data-card={card.id}>
+    <article ref={ref} class={"ask" + (open ? "" : " folded")} aria-labelledby={head} data-card={card.id} onKeyDownCapture={held}>
       <div class="ask-h">
         <h3 id={head}>{askTitle(m, card)}</h3>
         {card.questions && !card.questions.blocking ? <Tag icon="ring">{m.notBlocking}</Tag> : null}
@@ -72,7 +76,7 @@ export const Ask = memo(function Ask({ card, open, onToggle }: { card: Card; ope
         <button type="button" class="fold-btn" aria-expanded={open} aria-controls={body} onClick={() => onToggle(!open)}><span class="vh">{open ? m.fold : m.unfold} {askTitle(m, card)}</span></button>
       </div>
       <div id={body} class="ask-b" hidden={!open}>
-        <ReadingContext.Provider value={reading}>
+        {drawn.current ? <ReadingContext.Provider value={reading}>
           <Body card={card} acting={acting}>
             <dl class="where">
               <div><dt>{m.profile}</dt><dd>{card.place.profile}</dd></div>
@@ -81,7 +85,7 @@ export const Ask = memo(function Ask({ card, open, onToggle }: { card: Card; ope
             </dl>
             {card.long ? <ReadingEnd /> : null}
           </Body>
-        </ReadingContext.Provider>
+        </ReadingContext.Provider> : null}
         {why ? <p class="hint why">{why}</p> : null}
         {card.state === "answering" || busy ? <p class="hint">{m.answering}</p> : null}
         {problem === "lost" ? <p class="err">{m.answerLost}</p> : problem ? <ProblemNote problem={problem} /> : null}
@@ -95,9 +99,19 @@ function Title({ of }: { of: string }) {
   return of ? <q>{of}</q> : <>{texts.value.untitled}</>;
 }
 
+/** A key that is held down repeats; it was pressed for something else than what is there by now. */
+function held(e: KeyboardEvent): void {
+  if (e.key === "Enter" && e.repeat && !(e.target instanceof HTMLTextAreaElement)) e.preventDefault();
+}
+
+/** All that is judged, and what it can be answered with. */
+function useAsked(card: Card): string {
+  const parts = [card.command, card.file, card.permissions, card.questions, card.tool, card.form, card.choices];
+  return useMemo(() => JSON.stringify(parts), parts);
+}
+
 /** What of the card was seen to its end. It begins anew when what is judged changes. */
-function useReading(card: Card): { reading: Reading; unread: boolean } {
-  const content = useMemo(() => JSON.stringify([card.command, card.file, card.permissions, card.tool, card.form]), [card.command, card.file, card.permissions, card.tool, card.form]);
+function useReading(card: Card, content: string): { reading: Reading; unread: boolean } {
   const [seen, setSeen] = useState<{ of: string; all: ReadonlySet<string>; done: ReadonlySet<string> }>({ of: content, all: new Set(), done: new Set() });
   const now = seen.of === content ? seen : { of: content, all: new Set<string>(), done: new Set<string>() };
   const reading = useMemo<Reading>(() => ({
@@ -143,7 +157,6 @@ function ChoiceButton({ choice, card, acting, blocked }: { choice: Choice; card:
   const inert = !acting.usable || blocked;
   return (
     <button type="button" class={"choice" + (choice.changesRules ? " rule" : "")} aria-disabled={inert} data-choice={choice.kind}
-      onKeyDown={(e) => { if (e.key === "Enter" && e.repeat) e.preventDefault(); }}
       onClick={(e) => { if (!(blocked && !acting.unread)) acting.act(n.name, { choice: choice.id }, choice.accepts, e); }}>
       <span class="choice-n">{n.name}{choice.changesRules ? <> <Tag icon="warn" tone="attn">{m.changesRule}</Tag></> : null}</span>
       <span class="choice-x"><Consequence m={m} choice={choice} what={n.what} /></span>

@@ -16,10 +16,19 @@ export const ReadingContext = createContext<Reading | undefined>(undefined);
 
 const escapes = /(\\(?:x[0-9a-f]{2}|u\{[0-9a-f]+\}|[nrt]))/;
 
+// Letters that are written from right to left, with the marks on them. Each run of them stands for itself, so that two of
+// them never change places on the screen: what comes first is on the left.
+const rightToLeft = /([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]+)/u;
+
+function Ordered({ text }: { text: string }) {
+  if (!rightToLeft.test(text)) return <>{text}</>;
+  return <>{text.split(rightToLeft).map((p, i) => (i % 2 === 1 ? <bdi key={i}>{p}</bdi> : p))}</>;
+}
+
 function Marked({ line }: { line: string }) {
-  if (!line.includes("\\")) return <>{line}</>;
+  if (!line.includes("\\")) return <Ordered text={line} />;
   // A doubled backslash is a backslash: it is stepped over, so that what follows it is no escape.
-  return <>{line.split(/(\\\\)/).flatMap((part, i) => (i % 2 === 1 ? [part] : part.split(escapes).map((p, j) => (j % 2 === 1 ? <span key={`${i}.${j}`} class="esc">{p}</span> : p))))}</>;
+  return <>{line.split(/(\\\\)/).flatMap<ComponentChildren>((part, i) => (i % 2 === 1 ? [part] : part.split(escapes).map((p, j) => (j % 2 === 1 ? <span key={`${i}.${j}`} class="esc">{p}</span> : <Ordered key={`${i}.${j}`} text={p} />))))}</>;
 }
 
 /** change: the lines are those of a change and get its ground; what they say stays as it is. */

@@ -1,7 +1,7 @@
 // A click must mean the card that a person saw. A card's choices are inert while it has just appeared, moved, or come back into
-// view, and for a moment after that: what was aimed at something else does nothing (R-INT-08).
+// view, when what it asks was replaced, and for a moment after that: what was aimed at something else does nothing (R-INT-08).
 import type { RefObject } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 export const settleMs = 700;
 const lookEvery = 100;
@@ -30,8 +30,8 @@ export class Steady {
   }
 }
 
-/** armed says whether the part of the page that ref marks has stood still; check looks once more, right now. */
-export function useArmed(ref: RefObject<HTMLElement | null>, active: boolean): { armed: boolean; check: () => boolean } {
+/** armed says whether the part of the page that ref marks has stood still and asks the same; check looks once more, right now. */
+export function useArmed(ref: RefObject<HTMLElement | null>, active: boolean, asked: string): { armed: boolean; check: () => boolean } {
   const [armed, setArmed] = useState(false);
   const [steady] = useState(() => new Steady());
   const look = () => {
@@ -41,6 +41,11 @@ export function useArmed(ref: RefObject<HTMLElement | null>, active: boolean): {
     const scrolled = (el?.closest(".dock")?.scrollTop ?? 0) + scrollY;
     return steady.look(r && r.width > 0 ? { x: r.x, y: r.y + scrolled, width: r.width, height: r.height } : undefined, performance.now());
   };
+  // Another text in a box of the same size is another card.
+  useLayoutEffect(() => {
+    steady.reset();
+    setArmed(false);
+  }, [asked]);
   useEffect(() => {
     if (!active) {
       steady.reset();

@@ -56,9 +56,14 @@ async function failed(r: Response, signal?: AbortSignal | null): Promise<Refused
   return new Refused({ kind: r.status === 401 ? "key" : r.status === 503 ? "busy" : "refused", ...problem });
 }
 
-async function post(fetch: Fetch, path: string, session: Session | undefined, body: unknown, signal?: AbortSignal): Promise<unknown> {
+/** What browsers let a request hold that outlives its page; all such requests of a page together, so half of it. */
+const outliving = 32 << 10;
+
+async function post(fetch: Fetch, path: string, session: Session | undefined, body: unknown, signal?: AbortSignal, outlives = false): Promise<unknown> {
+  const text = JSON.stringify(body);
   const r = await ask(fetch, path, {
-    method: "POST", headers: { ...headers(session), "Content-Type": "application/json" }, body: JSON.stringify(body), ...(signal ? { signal } : {}),
+    method: "POST", headers: { ...headers(session), "Content-Type": "application/json" }, body: text, ...(signal ? { signal } : {}),
+    ...(outlives && text.length * 3 <= outliving ? { keepalive: true } : {}),
   });
   if (r.status !== 200) throw await failed(r, signal);
   const out = (await json(r, signal)) as { version?: unknown } | null;
@@ -74,8 +79,9 @@ export async function exchange(fetch: Fetch, origin: string, key: string): Promi
   return { origin, session: g.session, channel: g.channel };
 }
 
+/** A draft arrives although its page is being left: what was typed in the last moment is not lost. */
 export async function send<K extends CommandKind>(fetch: Fetch, session: Session, c: Command<K>, signal?: AbortSignal): Promise<Result<K>> {
-  const r = (await post(fetch, paths.command, session, c, signal)) as Result<K>;
+  const r = (await post(fetch, paths.command, session, c, signal, c.kind === "draft.set")) as Result<K>;
   if (r.operation !== c.operation || typeof r.status !== "string") throw new Refused({ kind: "unreachable" });
   return r;
 }

@@ -248,7 +248,7 @@ export const ja: Messages = {
   writeBelow: "セッションの間、次の場所以下への書き込み:",
   agentsReason: "エージェントの理由",
   reasonGiven: "理由:",
-  argv: "1 語ずつ",
+  argv: "要素ごと",
   looksLike: "元の表記:",
   endOfText: "ここが末尾です",
   choices: (_, shown) => `サーバーが示した選択肢は ${shown} つです。`,
