@@ -116,7 +116,8 @@ scene("names that are written from right to left never change places", { scripts
   await page.waitForFunction(() => document.querySelectorAll("#needs [data-card]").length === 1);
   const x = await page.locator("#needs [data-choice='acceptWithExecpolicyAmendment'] .lit").evaluateAll((l) => l.map((e) => e.getBoundingClientRect().x));
   assert.ok(x.length === 2 && x[0] < x[1], `the rule's words stand at ${x}`);
-});
+  const line = await page.locator("#needs .literal bdi").evaluateAll((l) => l.map((e) => e.getBoundingClientRect().x));
+  assert.ok(line.length === 2 && line[0] < line[1], `the line's words stand at ${line}`);
 });
 
 // proves R-INT-08
