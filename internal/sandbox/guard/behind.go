@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
@@ -30,8 +30,8 @@ var errFound = errors.New("found")
 
 // link searches where a visited link leads. What cannot be followed leads nowhere.
 func (b *behind) link(name string) (bool, error) {
-	to, err := filepath.EvalSymlinks(name)
-	if err != nil || !b.unswept(to) {
+	to, ok := b.follow(name)
+	if !ok || !b.unswept(to) {
 		return false, nil
 	}
 	if found, ok := b.known[to]; ok {
@@ -55,6 +55,83 @@ func (b *behind) link(name string) (bool, error) {
 		return true, nil
 	}
 	return false, err
+}
+
+// follow resolves a path as far as it stays in the roots and HOME. Of what lies elsewhere, or behind a mount, nothing is asked:
+// a link of the task's could name a server that never answers, or one that would learn of it.
+func (b *behind) follow(name string) (string, bool) {
+	cur, todo := "/", elements(name)
+	for links := 0; len(todo) > 0; {
+		next := path.Join(cur, todo[0])
+		up := todo[0] == ".."
+		todo = todo[1:]
+		base, above := b.base(next)
+		switch {
+		case up || above:
+			cur = next // on the way to a base there are no links
+			continue
+		case base == "":
+			return "", false
+		}
+		target, ok := peek(base, strings.TrimPrefix(next, base))
+		if !ok {
+			return "", false
+		}
+		if target == "" {
+			cur = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", false
+		}
+		if path.IsAbs(target) {
+			cur = "/"
+		}
+		todo = append(elements(target), todo...)
+	}
+	return cur, true
+}
+
+// base is the innermost root, or HOME, that a path lies in; above tells that it is one or lies on the way to one.
+func (b *behind) base(name string) (base string, above bool) {
+	bases := []string{b.home}
+	for _, r := range b.roots {
+		bases = append(bases, r.Path)
+	}
+	for _, p := range bases {
+		if p == "" {
+			continue
+		}
+		above = above || policy.Within(name, p)
+		if policy.Within(p, name) && len(p) > len(base) {
+			base = p
+		}
+	}
+	return base, above
+}
+
+// peek tells where the link at rel below a base leads, or "" when there is no link. No element of rel but the last is one.
+func peek(base, rel string) (target string, ok bool) {
+	root, err := rootio.Exact(base)
+	if err != nil {
+		return "", false
+	}
+	defer root.Close()
+	at := root.File()
+	for _, e := range elements(rel) {
+		next, _, to, err := rootio.Step(at, e)
+		if at != root.File() {
+			at.Close()
+		}
+		if err != nil {
+			return "", false
+		}
+		at, target = next, to
+	}
+	if at != root.File() {
+		at.Close()
+	}
+	return target, true
 }
 
 func (b *behind) walk(dir *rootio.Root) (err error) {

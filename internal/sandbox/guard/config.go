@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sekisho/internal/sandbox/policy"
+	"sekisho/internal/sandbox/rootio"
 )
 
 // gitConfig is a configuration that git reads for a git directory: its own, one that this includes, or the user's.
@@ -145,6 +146,17 @@ func (s *survey) treesOf(gitdir string) []string {
 			trees = append(trees, path.Dir(absolute(admin, strings.TrimRight(string(text), "\r\n"))))
 		}
 	}
+	// Tasks may have written these names: what is no directory of a root is not looked at.
+	trees = slices.DeleteFunc(trees, func(tree string) bool {
+		if !s.isRoot(tree) && s.outermost(tree) == "" {
+			return true
+		}
+		dir, err := rootio.Exact(tree)
+		if err == nil {
+			err = dir.Close()
+		}
+		return err != nil
+	})
 	if len(trees) == 0 {
 		return []string{gitdir}
 	}

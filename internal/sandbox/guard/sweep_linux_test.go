@@ -217,6 +217,22 @@ func TestNoLinkLeadsToToolsInHome(t *testing.T) {
 	}
 }
 
+// A link may lead through a directory that can only be searched; where it leads out, nobody asks what is there.
+//
+// proves A-POL-13
+func TestLinksAreFollowedInsideOnly(t *testing.T) {
+	v := newWorld(t)
+	v.make("w/node_modules/p/.envrc", "w/in -> ../w/./node_modules/p", "w/round -> ../out/back", "out/back -> ../w/node_modules/p", "w/self -> self", "w/up -> ../../../../../..")
+	must(t, os.Chmod(v.w+"/node_modules", 0o100))
+	defer os.Chmod(v.w+"/node_modules", 0o700)
+	b := &behind{roots: []WatchedRoot{{Path: v.w}}}
+	for name, want := range map[string]string{"/in": v.w + "/node_modules/p", "/round": "", "/self": "", "/up": "/", "/none": ""} {
+		if got, ok := b.follow(v.w + name); got != want || ok != (want != "") {
+			t.Errorf("%s leads to %q, %v", name, got, ok)
+		}
+	}
+}
+
 // The user replaces a file while a task runs, and the kernel drops the mount that protected it: nobody can tell whose bytes
 // they are, so it is reported and stays.
 //

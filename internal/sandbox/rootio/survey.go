@@ -239,5 +239,20 @@ func Describe(dir *os.File, name string) (Info, error) {
 // OpenBelow opens a directory for reading its names, through no link and into no other mount.
 func OpenBelow(dir *os.File, name string) (*os.File, error) { return openBelow(dir, name) }
 
+// Step opens the object name of a directory to walk on from, through no link and into no other mount. For a link, target is
+// where it leads. The caller closes it.
+func Step(dir *os.File, name string) (at *os.File, info Info, target string, err error) {
+	if at, info, err = openChild(dir, name, false); err != nil {
+		return nil, info, "", err
+	}
+	if info.Kind == link {
+		if target, err = readLink(at); err != nil {
+			at.Close()
+			return nil, info, "", err
+		}
+	}
+	return at, info, target, nil
+}
+
 // Again is another descriptor of the same open directory.
 func Again(dir *os.File) (*os.File, error) { return duplicate(dir) }
