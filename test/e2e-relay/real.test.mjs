@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { answered, choose, commandApproval, elicitation, ended, escalated, fileApproval, fresh, offered, permissionApproval, request, say, threadRow, until, userInput } from "./lib/acts.mjs";
 import { clean, context, enter, launch } from "./lib/browser.mjs";
-import { Stage } from "./lib/stage.mjs";
+import { codex, Stage } from "./lib/stage.mjs";
 
 let stage, browser;
 before(async () => { stage = new Stage(); browser = await launch(); });
@@ -278,3 +278,51 @@ scenario("an answer of 20,000 deltas", {}, async ({ w, page }) => {
   await page.waitForFunction(() => document.body.textContent.includes("w19999") || document.querySelector("[role=feed]")?.textContent.includes("w0"));
   assert.equal((await w.sent("turn/start")).length, 1);
 });
+
+// proves R-CONN-08, R-REC-05, R-REC-08
+scenario("two clients of one server: the second one views, joins, is asked the same and answers; the first one sees it settled", { remote: true }, async ({ w, page }) => {
+  const other = await stage.open({ remote: true, beside: w.id }), c = await context(browser);
+  try {
+    const second = await enter(c, other);
+    await second.locator("textarea#composer").waitFor();
+    await say(page, escalated(`touch ${w.work}/shared`));
+    const first = await request(page), command = `touch ${w.work}/shared`;
+    await second.locator(".tlist a").first().click();
+    const join = second.locator(".banner button", { hasText: /join/i }).first();
+    await join.waitFor();
+    assert.equal(await second.locator("#needs").count(), 0, "who only views is not asked");
+    assert.equal((await other.sent("thread/resume")).length, 0);
+    await join.click();
+    const card = await request(second);
+    for (const one of [first, card]) assert.ok((await one.innerText()).includes(command));
+    await choose(card, "accept");
+    await ended(other, second, 1);
+    await ended(w, page, 1);
+    await page.waitForFunction(() => !document.querySelector("#needs"));
+    assert.deepEqual([await w.answers(commandApproval), await other.answers(commandApproval)], [[[]], [[{ decision: "accept" }]]]);
+    assert.ok(existsSync(w.work + "/shared"));
+    assert.deepEqual([(await w.sent("turn/start")).length, (await other.sent("turn/start")).length, (await other.sent("thread/resume")).length], [1, 0, 1]);
+    clean(c);
+  } finally {
+    await c.close();
+    await other.close();
+  }
+});
+
+for (const [version, pinned] of [["0.155.1", true], ["0.171.0", false]]) {
+  // proves R-CON-01, R-CON-04
+  scenario(`codex ${version}: a text turn and an approval; its version is named`, { both: true, codex: codex(version) }, async ({ w, page }) => {
+    await say(page, "SCN text Hello there");
+    await ended(w, page, 1);
+    await page.locator(".item", { hasText: "Hello there" }).last().waitFor();
+    await say(page, escalated(`touch ${w.work}/yes`));
+    await choose(await request(page), "accept");
+    await ended(w, page, 2);
+    await answered(w, commandApproval, { decision: "accept" }, 1);
+    assert.ok(existsSync(w.work + "/yes"));
+    await page.locator("button.conn").click();
+    const facts = await page.locator("dialog[open] .facts").innerText();
+    assert.ok(facts.includes(version), facts);
+    assert.equal(/not a version that relaycodex knows/.test(facts), !pinned, facts);
+  });
+}

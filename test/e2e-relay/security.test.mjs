@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
+import { request, say, until } from "./lib/acts.mjs";
 import { clean, context, enter, launch } from "./lib/browser.mjs";
 import { Stage } from "./lib/stage.mjs";
 
@@ -240,7 +241,7 @@ test("a page that another program left open under the same origin learns nothing
 });
 
 // proves R-UI-01, R-UI-03
-test("eight tabs hold one stream; a frozen or closed leader is replaced; all show the same", async () => {
+test("eight tabs hold one stream; a closed leader is replaced behind the last batch", async () => {
   const w = await stage.open({ scripts: ["late"] }), c = await context(browser), pages = [];
   for (let i = 0; i < 8; i++) {
     pages.push(await enter(c, w, i === 0 ? w.address : await w.fresh()));
@@ -258,4 +259,51 @@ test("eight tabs hold one stream; a frozen or closed leader is replaced; all sho
   assert.equal(await streams(), 1);
   assert.match(await w.do("log"), /stream opened.*resumed=true/, "the next leader went on behind the last batch");
   await c.close();
+});
+
+// Chromium freezes no tab on request while it can be seen, and a headless one always can (Page.setWebLifecycleState is answered
+// and does nothing): the process of the tab is stopped instead. Nothing of it runs then, and its lock and stream stay.
+//
+// proves R-UI-01, R-UI-03
+test("a leading tab that stands still is replaced by one that a person looks at, and follows when it runs again", async () => {
+  const w = await stage.open({ scripts: ["late"] }), own = await launch(), c = await context(own);
+  let still = 0;
+  try {
+    const system = await own.newBrowserCDPSession();
+    const spent = async () => new Map((await system.send("SystemInfo.getProcessInfo")).processInfo.filter((p) => p.type === "renderer").map((p) => [p.id, p.cpuTime]));
+    const one = await enter(c, w);
+    await one.waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
+    const two = await enter(c, w, await w.fresh());
+    await two.waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
+    const leader = () => two.evaluate(async () => { const l = await navigator.locks.query(); return [l.held.map((x) => x.clientId), l.pending.map((x) => x.clientId)]; });
+    await until("a leader and one that waits", async () => (await leader()).flat().length === 2);
+    const [[first], [second]] = await leader();
+    const streams = async () => { const log = await w.do("log"); return [log.match(/stream opened/g)?.length ?? 0, log.match(/stream ended/g)?.length ?? 0]; };
+    // The control: while the leader runs, nobody takes its place.
+    await two.waitForTimeout(8000);
+    assert.deepEqual([await leader(), await streams()], [[[first], [second]], [1, 0]]);
+    // The tab's process is the one that works when the tab does.
+    const before = await spent();
+    await one.evaluate(() => { const end = performance.now() + 2000; while (performance.now() < end); });
+    const grown = [...(await spent())].map(([id, t]) => [t - (before.get(id) ?? t), id]).sort((a, b) => b[0] - a[0]);
+    assert.ok(grown[0][0] > 0.2 && grown[0][0] > 3 * (grown[1]?.[0] ?? 0), `which process is the tab's: ${JSON.stringify(grown)}`);
+    still = grown[0][1];
+    process.kill(still, "SIGSTOP");
+    await until("another leader", async () => (await leader())[0][0] === second);
+    await until("its stream", async () => (await streams())[0] === 2);
+    await say(two, "hello");
+    await w.do("release", "ask");
+    const card = await request(two);
+    const id = await card.getAttribute("data-card");
+    process.kill(still, "SIGCONT");
+    still = 0;
+    await one.waitForFunction((id) => document.querySelector(`[data-card="${id}"]`), id);
+    await until("one stream", async () => { const [opened, over] = await streams(); return opened - over === 1; });
+    assert.deepEqual((await leader())[0], [second], "the old leader does not take the lead back");
+    clean(c);
+  } finally {
+    if (still) process.kill(still, "SIGCONT");
+    await own.close();
+    await w.close().catch(() => {});
+  }
 });

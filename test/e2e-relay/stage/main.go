@@ -134,7 +134,17 @@ func (s *stage) do(r request) (any, error) {
 		if err := json.Unmarshal(r.Args, &o); err != nil {
 			return nil, err
 		}
-		w, err := open(s.ctx, o)
+		var beside *world
+		if o.Beside != 0 {
+			var err error
+			if beside, err = s.world(o.Beside); err != nil {
+				return nil, err
+			}
+			if !beside.o.Remote {
+				return nil, errors.New("beside needs a remote world")
+			}
+		}
+		w, err := open(s.ctx, o, beside)
 		if err != nil {
 			return nil, err
 		}

@@ -39,6 +39,7 @@ type options struct {
 	Language string   `json:"language"` // of the worker's texts
 	NoCodex  bool     `json:"noCodex"`  // there is no codex at all
 	Offline  bool     `json:"offline"`  // do not connect at first
+	Beside   int      `json:"beside"`   // this is another client of that remote world's server
 	Second   bool     `json:"second"`   // another profile, "other", beside the one that is used at first
 	// Clock fixes the time that events bear, in Unix milliseconds, for pictures.
 	Clock int64  `json:"clock"`
@@ -87,7 +88,8 @@ func (l *buffer) String() string {
 
 const token = "canary-bearer-token-4f1c"
 
-func open(ctx context.Context, o options) (w *world, err error) {
+// open makes a world. beside is nil, or the world whose server it uses and which has to be closed after it.
+func open(ctx context.Context, o options, beside *world) (w *world, err error) {
 	cache, err := os.UserCacheDir() // codex runs no command below /tmp
 	if err != nil {
 		return nil, err
@@ -108,7 +110,9 @@ func open(ctx context.Context, o options) (w *world, err error) {
 			return w, err
 		}
 	}
-	if err := w.prepare(); err != nil {
+	if beside != nil {
+		w.profile, w.work = beside.profile, beside.work
+	} else if err := w.prepare(); err != nil {
 		return w, err
 	}
 	if err := w.start("127.0.0.1:0"); err != nil {
