@@ -56,7 +56,7 @@ try {
         failed++;
         console.log(`FAIL  ${t.name}\n${t.details?.error?.cause?.stack ?? t.details?.error?.stack ?? ""}`);
       })
-      .on("test:diagnostic", (d) => { if (d.nesting === 1 || /^e2e:/.test(d.message)) console.log("      " + d.message); })
+      .on("test:diagnostic", (d) => { if (/^(e2e:|decided |\d+ rules passed)/.test(d.message)) console.log("      " + d.message); })
       .on("test:stderr", (d) => process.stderr.write(d.message))
       .on("test:stdout", (d) => process.stdout.write(d.message))
       .on("close", resolve).on("end", resolve).resume();
