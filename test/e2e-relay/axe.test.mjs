@@ -28,7 +28,7 @@ const states = {
   waits: { scripts: ["waits"], act: async (page, narrow) => { await open(page, narrow, "A thread that waits"); await page.locator(".banner").waitFor(); } },
   lost: { scripts: ["cut", "again"], act: async (page, narrow, w) => { await hello(page); await request(page); await w.do("release", "cut"); await page.waitForFunction(() => !document.querySelector("#needs")); } },
   refused: { scripts: ["text"], act: async (page, narrow, w) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await w.do("stop"); await w.do("again"); await page.locator(".admit").first().waitFor(); } },
-  thousand: { scripts: ["thousand"], act: async (page, narrow) => { await open(page, narrow, "A long thread"); await page.locator("[role=feed] article").first().waitFor(); } },
+  thousand: { scripts: ["thousand"], act: async (page, narrow) => { await open(page, narrow, "A long thread"); await page.locator("[role=feed] article").first().waitFor(); await page.waitForFunction(() => document.querySelector("[role=feed] .md") && !document.querySelector("[role=feed] .md.plain")); } },
   help: { scripts: ["empty"], act: async (page) => { await page.locator("textarea#composer").waitFor(); await page.locator(".bar-actions button").last().click(); await page.locator("dialog[open]").waitFor(); } },
   settings: { scripts: ["empty"], act: async (page) => { await page.locator("textarea#composer").waitFor(); await page.locator(".bar-actions button").nth(-2).click(); await page.locator("dialog[open]").waitFor(); } },
   search: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await page.keyboard.press("Control+k"); await page.locator("dialog[open]").waitFor(); } },
