@@ -47,11 +47,16 @@ export function startSaying(): void {
     unknown = now;
   });
   let state: string | undefined;
+  let generation: number | undefined;
   effect(() => {
     const c = connection.value?.state;
+    // A new connection is news even when what lay between was over before anybody saw it.
+    const g = c === "connected" ? connection.value?.generation : generation;
+    const renewed = g !== generation;
+    generation = g;
     const p = phase.value.name;
     const now = p !== "live" && p !== "starting" ? p : c;
-    if (state !== undefined && now !== undefined && now !== state) {
+    if (state !== undefined && now !== undefined && (now !== state || (now === "connected" && renewed))) {
       if (now === "connected") say("polite", texts.peek().connConnected);
       else if (now === "waitingForManualReconnect") say("alert", texts.peek().connManual);
       else if (now === "lost" || now === "refused") say("alert", texts.peek().connWorkerLost);
