@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"time"
@@ -64,13 +65,22 @@ func init() {
 		"spam-fork": {"SECONDS", func(a []string) (string, error) {
 			return spam(a[0], func() { unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_SIGHAND|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0) })
 		}},
-		// A memory file that can never be executed.
-		"memfd-sealed": {"", func([]string) (string, error) {
+		// A memory file that can never be executed, run all the same by the dynamic loader.
+		"memfd-sealed": {"LOADER PROGRAM", func(a []string) (string, error) {
+			program, err := os.ReadFile(a[1])
+			if err != nil {
+				return "", err
+			}
 			fd, err := unix.MemfdCreate("payload", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
 			if err != nil {
 				return "", err
 			}
-			return "", unix.Fchmod(fd, 0o777)
+			f := os.NewFile(uintptr(fd), "payload")
+			if _, err := f.Write(program); err != nil {
+				return "", err
+			}
+			out, err := exec.Command(a[0], fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)).CombinedOutput()
+			return string(out), err
 		}},
 	})
 }

@@ -8,7 +8,7 @@ import "sekisho/internal/sandbox"
 type Spec struct {
 	// Arch is a GOARCH: amd64 or arm64. Empty means this program's.
 	Arch string
-	// NoMemoryPrograms refuses memory files that could be executed: set where writing does not imply executing.
+	// NoMemoryPrograms refuses memory files, for any could be executed: set where writing does not imply executing.
 	NoMemoryPrograms bool
 	// Network allows sockets of TCP; without it there is no socket of the internet families at all. UDP is never there.
 	Network bool

@@ -199,7 +199,7 @@ func TestMemoryPrograms(t *testing.T) {
 		}
 		for flags, want := range map[uint64]action{
 			0: refuse(unix.EACCES), unix.MFD_CLOEXEC: refuse(unix.EACCES), unix.MFD_EXEC: refuse(unix.EACCES), unix.MFD_NOEXEC_SEAL << 32: refuse(unix.EACCES),
-			unix.MFD_NOEXEC_SEAL | unix.MFD_CLOEXEC: allow,
+			unix.MFD_NOEXEC_SEAL | unix.MFD_CLOEXEC: refuse(unix.EACCES),
 		} {
 			if got := judge(t, vm, uint32(table.ID), uint32(table.SyscallNames["memfd_create"]), 0, flags); got != want {
 				t.Errorf("%s %#x: got %#x, want %#x", goarch, flags, got, want)

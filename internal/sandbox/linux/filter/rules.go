@@ -122,10 +122,10 @@ var conditional = map[string]rule{
 // interfaces that way learns that he may not. Without a network there is no socket at all.
 var sockets = only(is(0, unix.AF_INET, unix.AF_INET6), masked(1, socketType, unix.SOCK_STREAM), is(2, 0, unix.IPPROTO_TCP))
 
-// memfd is the rule of memfd_create where the execute right is split from the write right: a program in memory that
-// never was a file has neither. Sealed against execution (MFD_NOEXEC_SEAL) it can never be run, as with the kernel's
-// vm.memfd_noexec=2, which only the host's root could set for a pid namespace.
-var memfd = rule{[]clause{{[]cond{has(1, unix.MFD_NOEXEC_SEAL)}, allow}}, refuse(unix.EACCES)}
+// memfd is the rule of memfd_create where the execute right is split from the write right: a program in memory that never was
+// a file has neither. A seal against execution (MFD_NOEXEC_SEAL) does not help: the dynamic loader, started as a program with the
+// memory file as its argument, maps it executable all the same.
+var memfd = rule{otherwise: refuse(unix.EACCES)}
 
 // fcntls leaves out what signals others, leases and delegations, and directory notification.
 var fcntls = []uint32{
