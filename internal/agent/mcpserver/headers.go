@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sekisho/internal/strictjson"
 )
 
 // Routing headers of the protocol, in Go's canonical form.
@@ -78,7 +80,8 @@ func (h routingHeaders) checkTask(req *jsonrpc.Request) *frameError {
 		TaskID jsontext.Value `json:"taskId"`
 	}
 	var id string
-	if json.Unmarshal(req.Params, &p) == nil && p.TaskID.Kind() == '"' {
+	// As exactly as the one that acts on it: encoding/json would take a later "TASKID" for the id.
+	if strictjson.UnmarshalOpen(req.Params, FrameLimit, &p) == nil && p.TaskID.Kind() == '"' {
 		if json.Unmarshal(p.TaskID, &id) != nil {
 			id = ""
 		}

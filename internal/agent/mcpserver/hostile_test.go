@@ -269,9 +269,11 @@ func TestRoutingHeadersMustSayWhatTheBodySays(t *testing.T) {
 		"Base64 of no text":    {run, []string{versionHeader, modernVersion, methodHeader, "tools/call", nameHeader, "=?base64?/w==?="}, mismatch},
 		"task without name":    {task, []string{versionHeader, modernVersion, methodHeader, "tasks/get"}, mismatch},
 		"task of another name": {task, []string{versionHeader, modernVersion, methodHeader, "tasks/get", nameHeader, "123e4567-e89b-42d3-a456-426614174001"}, mismatch},
-		"task, other method":   {task, []string{versionHeader, modernVersion, methodHeader, "tasks/cancel", nameHeader, goodUUID}, mismatch},
-		"task id as number":    {strings.Replace(task, `"`+goodUUID+`"`, "7", 1), []string{versionHeader, modernVersion, methodHeader, "tasks/get", nameHeader, "7"}, mismatch},
-		"no task id":           {strings.Replace(task, `"taskId":"`+goodUUID+`",`, "", 1), []string{versionHeader, modernVersion, methodHeader, "tasks/get", nameHeader, "7"}, mismatch},
+		"task id in other case too": {strings.Replace(task, `"taskId"`, `"taskId":"`+goodUUID+`","TASKID":"123e4567-e89b-42d3-a456-426614174001","x"`, 1),
+			[]string{versionHeader, modernVersion, methodHeader, "tasks/get", nameHeader, "123e4567-e89b-42d3-a456-426614174001"}, mismatch},
+		"task, other method": {task, []string{versionHeader, modernVersion, methodHeader, "tasks/cancel", nameHeader, goodUUID}, mismatch},
+		"task id as number":  {strings.Replace(task, `"`+goodUUID+`"`, "7", 1), []string{versionHeader, modernVersion, methodHeader, "tasks/get", nameHeader, "7"}, mismatch},
+		"no task id":         {strings.Replace(task, `"taskId":"`+goodUUID+`",`, "", 1), []string{versionHeader, modernVersion, methodHeader, "tasks/get", nameHeader, "7"}, mismatch},
 	} {
 		before := len(rt.enqueued)
 		w, _ := post(s, c.body, c.header...)

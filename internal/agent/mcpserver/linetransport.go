@@ -13,8 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sekisho/internal/strictjson"
 )
 
 // drainTime is how long answers may still be written after the client closed its side (A-MCP-04).
@@ -178,12 +181,12 @@ func (c *lineConn) accept(line []byte) jsonrpc.Message {
 
 func (c *lineConn) noteCancelled(params json.RawMessage) {
 	var p struct {
-		RequestID json.RawMessage `json:"requestId"`
+		RequestID jsontext.Value `json:"requestId"`
 	}
-	if err := json.Unmarshal(params, &p); err != nil {
+	if err := strictjson.UnmarshalOpen(params, FrameLimit, &p); err != nil {
 		return // the SDK answers nothing to a bad notification, and it cancels nothing
 	}
-	id, err := parseID([]byte(p.RequestID))
+	id, err := parseID(p.RequestID)
 	if err != nil || !id.IsValid() {
 		return
 	}
