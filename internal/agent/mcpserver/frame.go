@@ -121,3 +121,25 @@ func parseReason(err error) string {
 	}
 	return "malformed"
 }
+
+// checkParams refuses what the SDK would answer over HTTP with plain text, or with code 0 and the text of a Go error.
+func checkParams(req *jsonrpc.Request) *frameError {
+	var p struct {
+		ProtocolVersion string         `json:"protocolVersion"`
+		Capabilities    map[string]any `json:"capabilities"`
+		ClientInfo      map[string]any `json:"clientInfo"`
+	}
+	switch req.Method {
+	case "initialize":
+		if strictjson.UnmarshalOpen(req.Params, FrameLimit, &p) == nil {
+			return nil
+		}
+	case "tools/call":
+		if jsontext.Value(req.Params).Kind() == '{' {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return &frameError{code: jsonrpc.CodeInvalidParams, reason: "member params is missing or no object of " + req.Method, id: req.ID}
+}

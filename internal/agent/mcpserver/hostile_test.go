@@ -366,3 +366,29 @@ func FuzzRoutingHeaders(f *testing.F) {
 		}
 	})
 }
+
+// Bad parameters over HTTP are JSON-RPC errors with a code as well, never the text of a Go error.
+//
+// proves A-MCP-08
+func TestBadParametersOverHTTPHaveACode(t *testing.T) {
+	rt := &fakeRuntime{}
+	s := newServer(rt, io.Discard)
+	for body, want := range map[string]int64{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                                               0,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize"}`:                                         -32602,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}`:                             -32602,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":7}}`:          -32602,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`:                                         -32602,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`:                             -32602,
+		`{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled","params":{"requestId":"1"}}`: -32600,
+	} {
+		w, _ := post(s, body)
+		if _, code := answerOf(t, body, w.Body.String()); code != want {
+			t.Errorf("%s: %d %s, want %d", body, w.Code, w.Body, want)
+		}
+	}
+	w, _ := post(s, `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"agent_run","arguments":{"request":"x"}}}`)
+	if w.Code != http.StatusAccepted || w.Body.Len() > 0 || len(rt.enqueued) > 0 {
+		t.Errorf("a call without an id: %d %s, %d runs", w.Code, w.Body, len(rt.enqueued))
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,13 +45,21 @@ func (s *Server) Answer(w http.ResponseWriter, r *http.Request, body []byte) htt
 		return s.refuseHTTP(w, no, len(body), routing, "frame")
 	}
 	routing.Method = known(methods, req.Method)
-	switch {
+	switch notification := strings.HasPrefix(req.Method, "notifications/"); {
+	case !req.IsCall() && !notification: // nobody waits for the answer
+		w.WriteHeader(http.StatusAccepted)
+		return routing
+	case req.IsCall() && notification:
+		return s.refuseHTTP(w, &frameError{code: jsonrpc.CodeInvalidRequest, reason: "a notification has no id", id: req.ID}, len(body), routing, "frame")
 	case slices.Contains(methods, req.Method):
 	case !req.IsCall():
 		w.WriteHeader(http.StatusAccepted) // as MCP asks; there is nothing to answer and nothing to do
 		return routing
 	default:
 		return s.notFound(w, req, headers, routing)
+	}
+	if no := checkParams(req); no != nil {
+		return s.refuseHTTP(w, no, len(body), routing, "frame")
 	}
 	if no := headers.checkTask(req); no != nil {
 		return s.refuseHTTP(w, no, len(body), routing, "header")
