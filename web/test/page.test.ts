@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { sends, type Key } from "../src/composer/keys";
+import { oneLine } from "../src/dock/Form";
 import { Steady, settleMs } from "../src/dock/armed";
 import { replies } from "../src/dock/Questions";
 import { choiceName } from "../src/dock/title";
@@ -108,6 +109,12 @@ test("questions: what was chosen, a text of one's own, and nothing for the rest"
   assert.deepEqual(replies(view, new Map([["0", { option: "other", text: " " }], ["1", { text: "free" }], ["2", { option: "0", text: "left behind" }]])), { "1": { text: "free" }, "2": { option: "0" } });
   assert.deepEqual(replies(view, new Map([["0", { option: "other", text: "mine" }]])), { "0": { text: "mine" } });
   assert.deepEqual(replies(view, new Map()), {});
+});
+
+// proves R-INT-08
+test("options of a list that differ in a line end look different", () => {
+  const text = (...lines: string[]) => ({ lines, bytes: lines.join("\n").length });
+  assert.equal(new Set([text("a b"), text("a", "b"), text("a", "", "b"), text("a  b")].map(oneLine)).size, 4);
 });
 
 // proves R-INT-03

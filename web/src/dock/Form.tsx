@@ -1,7 +1,7 @@
 // An MCP form: judged here on submit, then on change, and again by the worker (R-INT-04).
 import type { ComponentChildren } from "preact";
 import { useId, useMemo, useRef, useState } from "preact/hooks";
-import type { FieldView, FormView } from "../contract";
+import type { FieldView, FormView, Text } from "../contract";
 import { Icon } from "../parts/Icon";
 import { Button } from "../parts/parts";
 import { num } from "../state/format";
@@ -59,6 +59,9 @@ export function Form({ view, where, acting }: { view: FormView; where: Component
   );
 }
 
+/** A text where no markup can stand: a line end is still seen, so that two names never look the same. */
+export const oneLine = (t: Text) => t.lines.join(" ↵ ");
+
 function FieldName({ f }: { f: FieldView }) {
   return <Inline text={f.title ?? f.name} />;
 }
@@ -84,7 +87,7 @@ function Field({ f, id, value, fault, set }: { f: FieldView; id: string; value: 
         <div class="f"><label for={id} class="lbl">{label}</label>
           <select id={id} class="field" value={typeof value === "string" ? value : ""} {...aria} onChange={(e) => set(e.currentTarget.value)}>
             <option value="">{m.noChoice}</option>
-            {(f.options ?? []).map((o) => <option key={o.id} value={o.id}>{o.label.lines.join(" ")}</option>)}
+            {(f.options ?? []).map((o) => <option key={o.id} value={o.id}>{oneLine(o.label)}</option>)}
           </select>{after}</div>
       );
     case "multiselect": {
