@@ -188,6 +188,23 @@ func TestEveryFrameBeforeTheEndIsRead(t *testing.T) {
 	}
 }
 
+// Whoever writes to a child that is just ending hears of its end, not of a broken pipe.
+//
+// proves R-CONN-06, R-CONN-09
+func TestAWriteTellsHowTheChildEnded(t *testing.T) {
+	for range 20 {
+		conn, _ := start(t, "talker", ChildOptions{}, "TRANSPORT_TEST_SAY=", "TRANSPORT_TEST_CODE=3")
+		var err error
+		for err == nil {
+			_, err = conn.Write(t.Context(), []byte("{}"))
+		}
+		if e := fault.As(err); e == nil || e.Variant != "child_exited" || e.Args["status"] != "status 3" {
+			t.Fatalf("told as %v", err)
+		}
+		conn.Close(ByUser)
+	}
+}
+
 // proves R-CONN-09
 func TestChildFrameLimits(t *testing.T) {
 	conn, _ := start(t, echoIs, ChildOptions{Limits: Limits{Inbound: 1000, Outbound: 5000}})

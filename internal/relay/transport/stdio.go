@@ -86,6 +86,11 @@ func (c *stdioConn) readError(ctx context.Context, err error) *Error {
 	if errors.Is(err, errTooLarge) {
 		return c.opts.Limits.tooLarge()
 	}
+	return c.broke(ctx, err)
+}
+
+// broke explains a pipe that ended: mostly because the child did, whose exit is heard of a little later.
+func (c *stdioConn) broke(ctx context.Context, err error) *Error {
 	timer := time.NewTimer(exitWait)
 	defer timer.Stop()
 	select {
@@ -120,11 +125,10 @@ func (c *stdioConn) Write(ctx context.Context, frame []byte) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	variant := ""
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		variant = "silent"
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return n > 0, c.end.as(c.broke(context.WithoutCancel(ctx), err)) // one call's end is not the connection's
 	}
-	reason := lost(variant, fault.Cause(err))
+	reason := lost("silent", fault.Cause(err))
 	select {
 	case <-c.child.Exited():
 		reason = c.exitError()
