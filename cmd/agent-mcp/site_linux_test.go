@@ -109,7 +109,7 @@ func (s *site) start() *server {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := v.cmd.Start(); err != nil {
+	if err := product.Start(v.cmd); err != nil {
 		s.t.Fatal(err)
 	}
 	var readers sync.WaitGroup

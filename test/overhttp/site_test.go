@@ -147,7 +147,7 @@ func (s *site) run(cmd *exec.Cmd) *server {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := v.cmd.Start(); err != nil {
+	if err := product.Start(v.cmd); err != nil {
 		s.t.Fatal(err)
 	}
 	go func() {
