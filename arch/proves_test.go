@@ -26,6 +26,7 @@ var later = map[string]string{
 	"R-PATH-02": "no path is mapped; nothing is opened, revealed or attached",
 	"R-PATH-03": "nothing is opened, revealed or attached",
 	"R-REC-02":  "the contract has the states offline, connecting, connected, reconnecting, waiting for manual reconnect; the others come with the recovery owner",
+	"R-REC-03":  "drafts of text survive a switch, a cut, a restarted worker and another owner; attachments, skills and next-turn settings are no part of them, and nothing is restored",
 	"R-REC-06":  "attachments are neither listed nor changed",
 	"R-REC-09":  "there are no automatic attempts: every reconnect is a person's",
 	"R-REC-10":  "there is no quarantined draft to restore or discard; the thread list is read anew",
@@ -38,6 +39,7 @@ var later = map[string]string{
 	"R-REL-01":  "no release yet",
 	"R-REL-02":  "no release yet",
 	"R-REL-03":  "no release yet",
+	"R-REL-04":  "the workflows that exist are tested in a real browser; attachments, /shell, setup and restore do not exist, and the pictures carry no verdict",
 	"R-REL-05":  "the evidence is of one headless Chromium on Linux; no other system and no screen of a person was looked at",
 }
 

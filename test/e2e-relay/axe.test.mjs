@@ -104,7 +104,7 @@ after(async () => { await browser?.close(); await stage?.close(); });
 const wanted = process.env.E2E_STATES?.split(",");
 for (const [name, s] of Object.entries(states)) {
   if (wanted && !wanted.includes(name)) continue;
-  // proves R-UI-02, R-REL-04
+  // proves R-UI-02
   test(`${name}: no finding in any look`, async (t) => {
     const problems = [], decided = new Map();
     let least = Infinity;
@@ -150,7 +150,7 @@ for (const [name, s] of Object.entries(states)) {
   });
 }
 
-// proves R-REL-04
+// part of R-REL-04
 test("a page with planted mistakes fails", async () => {
   const w = await stage.open({ scripts: ["empty"] }), c = await context(browser), page = await enter(c, w);
   await page.locator("textarea#composer").waitFor();

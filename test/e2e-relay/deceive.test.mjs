@@ -58,7 +58,7 @@ async function compose(page, text) {
   return cdp;
 }
 
-// proves R-PRI-05, R-REC-03
+// proves R-PRI-05
 scene("another owner comes while an input method composes: nothing of it gets into the new owner's message box", { scripts: ["drafts", "someone"] }, async ({ w, page }) => {
   await threadRow(page, "First thread").click();
   await page.getByRole("button", { name: /^join/i }).first().click();
@@ -81,7 +81,7 @@ scene("another owner comes while an input method composes: nothing of it gets in
   assert.match(await page.locator(".draft").innerText(), /the old owner's secret/);
 });
 
-// proves R-REC-03
+// part of R-REC-03
 scene("what is written while a new thread begins stays in the box in which it is written", { scripts: ["slow"] }, async ({ w, page }) => {
   const box = page.locator("textarea#composer");
   await box.fill("hello");
@@ -96,7 +96,7 @@ scene("what is written while a new thread begins stays in the box in which it is
   assert.match(await box.inputValue(), /and one more thing$/);
 });
 
-// proves R-REC-03
+// part of R-REC-03
 scene("what was typed in the last moment before a reload is there afterwards", { scripts: ["drafts"] }, async ({ page }) => {
   const box = page.locator("textarea#composer");
   await box.waitFor();

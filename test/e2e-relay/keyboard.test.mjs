@@ -83,7 +83,7 @@ class Person {
 }
 
 function workflow(name, options, f) {
-  // proves R-UI-02, R-REL-04
+  // proves R-UI-02
   test(`by keyboard: ${name}`, async () => {
     const w = await stage.open({ ...options, clock }), c = await context(browser, { clock }), page = await enter(c, w);
     try {

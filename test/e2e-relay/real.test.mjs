@@ -34,7 +34,7 @@ function scenario(name, options, f) {
   }
 }
 
-// proves R-REL-04
+// part of R-REL-04
 scenario("a text turn", { both: true }, async ({ w, page }) => {
   await say(page, "SCN text Hello there from fake model");
   await ended(w, page, 1);
@@ -46,7 +46,7 @@ scenario("a text turn", { both: true }, async ({ w, page }) => {
   assert.equal((await w.sent("thread/resume")).length, 0);
 });
 
-// proves R-REL-04, R-INT-03
+// proves R-INT-03
 scenario("a command is approved, another one is not", { both: true }, async ({ w, page }) => {
   await say(page, escalated(`touch ${w.work}/yes && echo done`));
   let card = await request(page);
@@ -67,7 +67,7 @@ scenario("a command is approved, another one is not", { both: true }, async ({ w
   assert.equal((await w.sent("turn/start")).length, 2);
 });
 
-// proves R-REL-04
+// part of R-REL-04
 scenario("a file change is shown whole, approved and declined", { both: true }, async ({ w, page }) => {
   const patch = (name) => `SCN custom apply_patch *** Begin Patch\n*** Add File: ${name}\n+line1\n+line2\n*** End Patch\n`;
   await say(page, patch("yes.txt"));
@@ -86,7 +86,7 @@ scenario("a file change is shown whole, approved and declined", { both: true }, 
   assert.ok(!existsSync(w.work + "/no.txt"));
 });
 
-// proves R-REL-04, R-INT-03
+// proves R-INT-03
 scenario("of two permissions one is granted, for the turn", { both: true }, async ({ w, page }) => {
   await say(page, `SCN call request_permissions ${JSON.stringify({ reason: "need write", permissions: { file_system: { write: [w.work] }, network: { enabled: true } } })}`);
   const card = await request(page), boxes = card.locator("input[type=checkbox]");
@@ -99,7 +99,7 @@ scenario("of two permissions one is granted, for the turn", { both: true }, asyn
 
 const which = (more = {}) => `SCN call request_user_input ${JSON.stringify({ questions: [{ id: "q1", header: "Pick", question: "Which?", options: [{ label: "A (Recommended)", description: "first" }, { label: "B", description: "second" }], ...more }] })}`;
 
-// proves R-REL-04, R-INT-02
+// proves R-INT-02
 scenario("a question that blocks nothing", { both: true }, async ({ w, page }) => {
   await say(page, which());
   const card = await request(page);
@@ -123,7 +123,7 @@ scenario("a secret question is refused and seen nowhere", {}, async ({ w, page }
   assert.ok(!cards.includes("canary-secret-question"));
 });
 
-// proves R-REL-04, R-INT-04
+// proves R-INT-04
 scenario("an MCP form is checked here and sent in its own words", { both: true, mcp: true }, async ({ w, page }) => {
   await say(page, "SCN nscall mcp__fake ask_form {}");
   const card = await request(page);
@@ -143,7 +143,7 @@ scenario("an MCP form is checked here and sent in its own words", { both: true, 
   assert.equal(calls[0].got.name, "Bob");
 });
 
-// proves R-REL-04, R-INT-04
+// proves R-INT-04
 scenario("an MCP tool is approved, another call is not", { both: true, mcp: true }, async ({ w, page }) => {
   await say(page, "SCN nscall mcp__fake danger {}");
   let card = await request(page);
@@ -158,7 +158,7 @@ scenario("an MCP tool is approved, another call is not", { both: true, mcp: true
   assert.equal((await w.do("calls")).length, 1);
 });
 
-// proves R-REL-04, R-CONN-08
+// proves R-CONN-08
 scenario("an interrupt with an approval that waits", { both: true }, async ({ w, page }) => {
   await say(page, escalated(`touch ${w.work}/never`));
   await request(page);
@@ -172,7 +172,7 @@ scenario("an interrupt with an approval that waits", { both: true }, async ({ w,
 });
 
 // report 14, 35
-// proves R-REL-04, R-INT-01
+// proves R-INT-01
 scenario("a reload with three requests that wait: three cards, each answered once", {}, async ({ w, c, page }) => {
   for (let i = 0; i < 3; i++) {
     if (i > 0) await fresh(page);
@@ -195,7 +195,7 @@ scenario("a reload with three requests that wait: three cards, each answered onc
 });
 
 // report 45
-// proves R-REL-04
+// part of R-REL-04
 scenario("threads are switched with drafts", {}, async ({ w, page }) => {
   const box = page.locator("textarea#composer");
   await say(page, "SCN text first thread");
@@ -217,7 +217,7 @@ scenario("threads are switched with drafts", {}, async ({ w, page }) => {
 });
 
 // report 45
-// proves R-REL-04, R-REC-03
+// part of R-REL-04, R-REC-03
 scenario("the worker is restarted while a person types: the text stays, the old key is refused, a fresh address is taken without a reload", {}, async ({ w, c, page }) => {
   const box = page.locator("textarea#composer");
   await say(page, "SCN text hello");
@@ -241,7 +241,7 @@ scenario("the worker is restarted while a person types: the text stays, the old 
 
 // A thread that does not exist yet has another page around its message box.
 //
-// proves R-REL-04, R-REC-03
+// part of R-REL-04, R-REC-03
 scenario("the worker is lost before a thread exists: the same box keeps text and focus", {}, async ({ w, c, page }) => {
   const box = page.locator("textarea#composer");
   await box.pressSequentially("half a sen");
@@ -259,7 +259,7 @@ scenario("the worker is lost before a thread exists: the same box keeps text and
   assert.equal((await w.sent("turn/start")).length, 0, "nothing was sent by itself");
 });
 
-// proves R-REL-04, R-REC-08
+// proves R-REC-08
 scenario("a local server is restarted with a request that waits: the card ends, nothing is sent", {}, async ({ w, page }) => {
   await say(page, escalated(`touch ${w.work}/late`));
   const card = await request(page), id = await card.getAttribute("data-card");
@@ -271,7 +271,7 @@ scenario("a local server is restarted with a request that waits: the card ends, 
   assert.ok(!existsSync(w.work + "/late"));
 });
 
-// proves R-REL-04
+// part of R-REL-04
 scenario("an answer of 20,000 deltas", {}, async ({ w, page }) => {
   await say(page, "SCN flood 20000 4");
   await ended(w, page, 1);

@@ -30,7 +30,7 @@ async function turn(text, f) {
   clean(c);
 }
 
-// proves R-REL-04
+// part of R-REL-04
 test("a text turn", () => turn("SCN text Hello there"));
 
 test("a command", async () => {

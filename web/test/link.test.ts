@@ -152,7 +152,7 @@ test("a command whose answer is lost is not sent to the next worker", async () =
   link.close();
 });
 
-// proves R-REC-03
+// part of R-REC-03
 test("a restarted worker refuses the old key; the tab keeps its state and takes a fresh address without a reload", async () => {
   const w = world(), tab = w.tab();
   w.worker.keys.add(key("k"));

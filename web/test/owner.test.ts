@@ -58,7 +58,7 @@ test("another owner finds nothing of the earlier one on the page; the same owner
   assert.deepEqual(left(), ["", false, false, 0, 0, 0, false, false, "", false, false]);
 });
 
-// proves R-PRI-05, R-REC-03
+// proves R-PRI-05
 test("a draft belongs to its owner: kept for the same one, set aside for another, never given to another's worker", async () => {
   const { s, calls } = page();
   fold(state(owner()));
