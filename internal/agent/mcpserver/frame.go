@@ -42,15 +42,7 @@ func (e *frameError) Error() string { return e.reason }
 
 // encode is the JSON-RPC error response. The id is null where it is not certain.
 func (e *frameError) encode() []byte {
-	data, err := json.Marshal(struct {
-		JSONRPC string        `json:"jsonrpc"`
-		ID      any           `json:"id"`
-		Error   jsonrpc.Error `json:"error"`
-	}{"2.0", e.id.Raw(), jsonrpc.Error{Code: e.code, Message: e.reason}})
-	if err != nil { // cannot happen: an id is a string or a number
-		panic(err)
-	}
-	return data
+	return errorMessage(e.id, &jsonrpc.Error{Code: e.code, Message: e.reason})
 }
 
 var errResponse = errors.New("a response, but this server asks nothing")

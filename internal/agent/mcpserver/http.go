@@ -67,7 +67,9 @@ func (s *Server) Answer(w http.ResponseWriter, r *http.Request, body []byte) htt
 	conn := &connection{}
 	r = r.WithContext(context.WithValue(r.Context(), connectionKey{}, conn))
 	r.Header, r.Body, r.ContentLength = headers.forSDK(), io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	s.http.ServeHTTP(w, r)
+	answer := &safeAnswer{ResponseWriter: w}
+	s.http.ServeHTTP(answer, r)
+	answer.send()
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
 	routing.Tool = conn.tool

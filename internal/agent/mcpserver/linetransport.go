@@ -31,12 +31,20 @@ const requestIDHeader = "Sekisho-Request-Id"
 // The SDK's own stdio transport ends the session on one bad line and loses answers at the end of input. Here a bad line is
 // answered with a JSON-RPC error, its size and reason (never its payload) go to the log, and the next line is read.
 type lineTransport struct {
-	in    io.Reader
-	out   io.Writer
-	log   *slog.Logger
-	limit int
-	// cancelled is called for notifications/cancelled with the id it names, before the SDK sees the message.
-	cancelled func(id string)
+	in       io.Reader
+	out      io.Writer
+	log      *slog.Logger
+	limit    int
+	requests requests
+}
+
+// requests is told what happens to the requests of one client, by the keys of their ids, one event after the other: a request
+// arrived, the client cancelled it, it is answered. A cancellation may name a request that was answered already (open is false
+// then) or that never was. The SDK sees no cancellation: it looks at one in its own time, when the id may be a later request's.
+type requests interface {
+	arrived(id string)
+	cancelled(id string, open bool)
+	answered(id string)
 }
 
 // Connect starts the reading goroutine; it ends at the end of input, which the owner of in brings about by closing it.
@@ -60,7 +68,7 @@ type lineConn struct {
 	closeOnce sync.Once
 	closed    chan struct{}
 
-	mu sync.Mutex // guards inFlight and writes
+	mu sync.Mutex // guards inFlight, what requests is told, and writes
 	// inFlight maps the ids of unanswered requests to whether the client cancelled them.
 	inFlight map[string]bool
 	idle     chan struct{} // a token when inFlight became empty
@@ -164,6 +172,7 @@ func (c *lineConn) accept(line []byte) jsonrpc.Message {
 		_, busy := c.inFlight[key]
 		if !busy {
 			c.inFlight[key] = false
+			c.requests.arrived(key)
 		}
 		c.mu.Unlock()
 		if busy {
@@ -175,6 +184,7 @@ func (c *lineConn) accept(line []byte) jsonrpc.Message {
 	}
 	if req.Method == "notifications/cancelled" {
 		c.noteCancelled(req.Params)
+		return nil
 	}
 	return req
 }
@@ -184,7 +194,7 @@ func (c *lineConn) noteCancelled(params json.RawMessage) {
 		RequestID jsontext.Value `json:"requestId"`
 	}
 	if err := strictjson.UnmarshalOpen(params, FrameLimit, &p); err != nil {
-		return // the SDK answers nothing to a bad notification, and it cancels nothing
+		return // nobody answers a bad notification, and it cancels nothing
 	}
 	id, err := parseID(p.RequestID)
 	if err != nil || !id.IsValid() {
@@ -192,13 +202,12 @@ func (c *lineConn) noteCancelled(params json.RawMessage) {
 	}
 	key := idKey(id)
 	c.mu.Lock()
-	if _, ok := c.inFlight[key]; ok {
+	defer c.mu.Unlock()
+	_, open := c.inFlight[key]
+	if open {
 		c.inFlight[key] = true
 	}
-	c.mu.Unlock()
-	if c.cancelled != nil {
-		c.cancelled(key)
-	}
+	c.requests.cancelled(key, open)
 }
 
 // refuse logs a bad frame by size and reason and answers it. The id is null where it is not certain.
@@ -220,6 +229,7 @@ func (c *lineConn) Write(_ context.Context, msg jsonrpc.Message) error {
 		key := idKey(resp.ID)
 		dropped := c.inFlight[key]
 		delete(c.inFlight, key)
+		c.requests.answered(key)
 		if len(c.inFlight) == 0 {
 			select {
 			case c.idle <- struct{}{}:
@@ -229,7 +239,10 @@ func (c *lineConn) Write(_ context.Context, msg jsonrpc.Message) error {
 		if dropped {
 			return nil
 		}
-		msg = withCode(resp)
+		if resp.Error != nil {
+			_, err := c.out.Write(append(errorMessage(resp.ID, safeError(resp.Error)), '\n'))
+			return err
+		}
 	}
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
@@ -237,16 +250,6 @@ func (c *lineConn) Write(_ context.Context, msg jsonrpc.Message) error {
 	}
 	_, err = c.out.Write(append(data, '\n'))
 	return err
-}
-
-// withCode gives a plain Go error, which the SDK would send with code 0, the internal-error code and no inner text.
-func withCode(resp *jsonrpc.Response) *jsonrpc.Response {
-	if resp.Error == nil || coded(resp.Error) {
-		return resp
-	}
-	fixed := *resp
-	fixed.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
-	return &fixed
 }
 
 func (c *lineConn) drain(ctx context.Context) {

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -19,8 +18,7 @@ var methods = []string{
 
 var errMethodNotFound = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 
-// allowOnly answers everything else with -32601, and gives plain Go errors, which the SDK would send with code 0 and their
-// text, the internal-error code.
+// allowOnly answers everything else with -32601, and makes errors safe to tell.
 func allowOnly(allowed []string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -31,16 +29,10 @@ func allowOnly(allowed []string) mcp.Middleware {
 				noteTool(ctx, call.Params.Name)
 			}
 			result, err := next(ctx, method, req)
-			if err != nil && !coded(err) {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			if err != nil {
+				return nil, safeError(err)
 			}
-			return result, err
+			return result, nil
 		}
 	}
-}
-
-// coded reports whether the SDK sends an error with a code of its own.
-func coded(err error) bool {
-	var wire *jsonrpc.Error
-	return errors.As(err, &wire) && wire.Code != 0
 }

@@ -13,7 +13,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"sync"
 
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -85,33 +84,15 @@ func New(d Deps) *Server {
 	return s
 }
 
-// connection ties the requests of one stdio client to the tasks they started, so that notifications/cancelled cancels the
-// task of its agent_run also after that request was answered (A-RUN-04). A request over HTTP has one of its own, without
-// owner: its task belongs to no connection.
-type connection struct {
-	owner string
-
-	mu        sync.Mutex
-	tasks     map[string]string // request id → task id
-	cancelled map[string]bool   // request ids cancelled before their task existed
-	tool      string            // which tool a request over HTTP called
-}
-
-type connectionKey struct{}
-
 // ServeStdio serves one client until its input ends, ctx is cancelled or the client can no longer be written to. Owner
 // names the client towards the runtime; ready is called once the transport has started (A-MCP-10). The caller then ends
 // the client's tasks with the runtime's CloseOwner. The end of input is no error.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, owner string, ready func()) error {
-	conn := &connection{owner: owner, tasks: map[string]string{}, cancelled: map[string]bool{}}
+	conn := &connection{owner: owner, tasks: map[string]string{}, cancelledEarly: map[string]bool{}}
 	ctx = context.WithValue(ctx, connectionKey{}, conn)
-	var cancels sync.WaitGroup
-	defer cancels.Wait()
-	transport := &lineTransport{in: in, out: out, log: s.log, limit: FrameLimit, cancelled: func(id string) {
-		if task := conn.cancel(id); task != "" {
-			cancels.Go(func() { s.cancelTask(ctx, task) })
-		}
-	}}
+	conn.cancel = func(task string) { s.cancelTask(ctx, task) }
+	defer conn.cancels.Wait()
+	transport := &lineTransport{in: in, out: out, log: s.log, limit: FrameLimit, requests: conn}
 	session, err := s.mcp.Connect(ctx, transport, nil)
 	if err != nil {
 		return err
@@ -190,47 +171,4 @@ func (s *Server) cancelTask(ctx context.Context, task string) {
 	if err := s.runtime.Cancel(context.WithoutCancel(ctx), task); err != nil {
 		s.log.Warn("cancelling a task", "task_id", task, "error", err)
 	}
-}
-
-func requestID(req *mcp.CallToolRequest) string {
-	if req.Extra == nil {
-		return ""
-	}
-	return req.Extra.Header.Get(requestIDHeader)
-}
-
-// maxRemembered bounds what one client can make the server remember of its requests.
-const maxRemembered = 4096
-
-// started records the task of a request and reports whether the request was cancelled meanwhile.
-func (c *connection) started(id, task string) bool {
-	if c.owner == "" {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cancelled[id] {
-		delete(c.cancelled, id)
-		return true
-	}
-	if len(c.tasks) >= maxRemembered {
-		clear(c.tasks) // ids of finished tasks are indistinguishable here; forgetting only loses a late cancellation
-	}
-	c.tasks[id] = task
-	return false
-}
-
-// cancel returns the task of a request, or "" and remembers the id for a task that may still start.
-func (c *connection) cancel(id string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if task, ok := c.tasks[id]; ok {
-		delete(c.tasks, id)
-		return task
-	}
-	if len(c.cancelled) >= maxRemembered {
-		clear(c.cancelled)
-	}
-	c.cancelled[id] = true
-	return ""
 }

@@ -40,12 +40,16 @@ type fakeRuntime struct {
 	cancelled []string
 	block     chan struct{} // Enqueue waits for it when set
 	entered   chan struct{}
+	refuse    error
 }
 
 func (f *fakeRuntime) Enqueue(r runtime.Request) (runtime.Accepted, error) {
 	if f.block != nil {
-		close(f.entered)
+		f.entered <- struct{}{}
 		<-f.block
+	}
+	if f.refuse != nil {
+		return runtime.Accepted{}, f.refuse
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -291,7 +295,7 @@ func TestCancelledNotificationCancelsTheTask(t *testing.T) {
 // proves A-RUN-04
 func TestCancelledWhileBeingAcceptedIsNotAnsweredAndCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rt := &fakeRuntime{block: make(chan struct{}), entered: make(chan struct{})}
+		rt := &fakeRuntime{block: make(chan struct{}), entered: make(chan struct{}, 1)}
 		p, done := connect(t, newServer(rt, io.Discard))
 		p.send(initialize)
 		p.receive()
@@ -319,7 +323,7 @@ func TestCancelledWhileBeingAcceptedIsNotAnsweredAndCancelled(t *testing.T) {
 
 func TestAnswersAreDrainedAtTheEndOfInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rt := &fakeRuntime{block: make(chan struct{}), entered: make(chan struct{})}
+		rt := &fakeRuntime{block: make(chan struct{}), entered: make(chan struct{}, 1)}
 		p, done := connect(t, newServer(rt, io.Discard))
 		p.send(initialize)
 		p.receive()
