@@ -37,6 +37,9 @@ var sections = []section{
 	{"true", "a small program in the sandbox (A) : the same program, plain fork and exec (B)", (*bench).small},
 	{"entries", "large programs in the sandbox, hashed at each start (A) : plain fork and exec (B)", (*bench).large},
 	{"bwrap", "`true` in a cold sandbox (A) : in bubblewrap with equal namespaces (B)", (*bench).bubblewrap},
+	{"heap", "`true` in a cold sandbox of a process with a large heap (A) : of one with a small heap (B)", (*bench).heap},
+	{"rivals", "`true` in a sandbox (A) : in the sandboxes of other programs, workspace writable and no network in both (B)", (*bench).rivals},
+	{"forward", "what a program in a sandbox sends through a rule of its network (A) : the same program directly over loopback (B)", (*bench).forward},
 	{"loop", "the agent's loop, per model call (A) : a bare HTTP client that sends the same requests (B)", (*bench).loop},
 	{"start", "from start to first answer (A) : a bare SDK server that hashes the same files (B)", (*bench).start},
 	{"requests", "requests on both transports, in both eras, each after the answer to the last: agent-mcp (A) : a bare SDK server (B)", (*bench).requests},
@@ -45,7 +48,14 @@ var sections = []section{
 }
 
 func main() {
-	only := flag.String("only", "", "comma-separated `sections`: true, entries, bwrap, loop, start, requests, many, memory (default: all)")
+	if len(os.Args) > 1 && os.Args[1] == driver {
+		if err := drive(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	only := flag.String("only", "", "comma-separated `sections`: "+strings.Join(sectionNames(), ", ")+" (default: all)")
 	scale := flag.Float64("pairs", 1, "multiplies the numbers of pairs; never less than five are made")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -96,6 +106,13 @@ func run(ctx context.Context, only string, scale float64) (err error) {
 		}
 	}
 	return errors.Join(failures...)
+}
+
+func sectionNames() (names []string) {
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	return names
 }
 
 // pairs scales a number of pairs.

@@ -35,11 +35,16 @@ func (b *bench) newTask(workspace string) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &task{ctx: b.ctx}
+	return newTask(b.ctx, program, b.dir, workspace)
+}
+
+// newTask declares a task whose sandboxes are made by program and whose own directories lie below dir.
+func newTask(ctx context.Context, program, dir, workspace string) (_ *task, err error) {
+	t := &task{ctx: ctx}
 	if t.backend, err = host.Open(host.Options{Program: program, Files: fileop.OS()}); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(b.dir, "task-")
+	dir, err = os.MkdirTemp(dir, "task-")
 	if err != nil {
 		return nil, err
 	}
