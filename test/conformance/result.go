@@ -75,14 +75,19 @@ func (s *suite) run(set, url string, args ...string) ([]check, error) {
 	return results, nil
 }
 
-// expectation is one reason and what fails for it: by set, as scenario/check.
+// verdict is what the suite says of a check.
+func (c check) verdict() string { return c.Status + ": " + c.ErrorMessage }
+
+// expectation is one reason, what the suite says then (a regular expression of the whole verdict), and what fails so: by set, as
+// scenario/check.
 type expectation struct {
 	Reason string              `yaml:"reason"`
+	Says   string              `yaml:"says"`
 	Checks map[string][]string `yaml:"checks"`
 }
 
-// loadExpected reads the expected failures with their reasons.
-func loadExpected(path string) (map[key]string, error) {
+// loadExpected reads how each expected failure fails.
+func loadExpected(path string) (map[key]*regexp.Regexp, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -94,10 +99,14 @@ func loadExpected(path string) (map[key]string, error) {
 	if err := decoder.Decode(&list); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	expected := map[key]string{}
+	expected := map[key]*regexp.Regexp{}
 	for _, e := range list {
-		if e.Reason == "" || len(e.Checks) == 0 {
-			return nil, fmt.Errorf("%s: an entry without a reason or without checks", path)
+		if e.Reason == "" || e.Says == "" || len(e.Checks) == 0 {
+			return nil, fmt.Errorf("%s: an entry without a reason, without what the suite says, or without checks", path)
+		}
+		says, err := regexp.Compile("^(?:" + e.Says + ")$")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		for set, names := range e.Checks {
 			if !slices.Contains(append(slices.Clone(sets), tasksSet), set) {
@@ -106,10 +115,10 @@ func loadExpected(path string) (map[key]string, error) {
 			for _, name := range names {
 				scenario, id := filepath.Split(name)
 				k := key{set, filepath.Clean(scenario), id}
-				if scenario == "" || id == "" || expected[k] != "" {
+				if scenario == "" || id == "" || expected[k] != nil {
 					return nil, fmt.Errorf("%s: %s %q is no scenario/check, or is listed twice", path, set, name)
 				}
-				expected[k] = e.Reason
+				expected[k] = says
 			}
 		}
 	}
