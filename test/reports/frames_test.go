@@ -48,9 +48,6 @@ var frames = flag.Int("frames", 50_000, "frames of TestReport06Storm; make fuzz-
 // report 06
 // proves R-CON-05, R-PRI-01, R-CONN-09
 func TestReport06Storm(t *testing.T) {
-	if testing.Short() {
-		*frames = min(*frames, 5_000)
-	}
 	c := &storm{begin: make(chan struct{}), in: make(chan []byte), over: make(chan struct{}), passed: make(chan int, 1)}
 	server := appserver.Start(t, appserver.Scripts(ready(), readable(appserver.Thread("t"), nil), appserver.StartThread("t"), appserver.Script{appserver.Hold("storm")}, of.TextTurn("m", "still here")))
 	d := startOn(t, server, setup{connector: func(context.Context, profile.Profile, *slog.Logger) (worker.Link, error) {

@@ -239,30 +239,6 @@ func (f *fixture) again() *fixture {
 	return g.open()
 }
 
-// npm is a link into its package; node must find the package's other files from where the script really is.
-//
-// proves A-POL-11
-func TestNpmAsAnEntry(t *testing.T) {
-	npm, err := filepath.EvalSymlinks("/usr/bin/npm")
-	if err != nil {
-		t.Skip("npm is not installed")
-	}
-	f := declare(t)
-	run, npx := f.approve("/usr/bin/npm"), f.approve("/usr/bin/npx")
-	f.open()
-	if out := f.run(run("--version")).ok(t); strings.Count(out, ".") != 2 {
-		t.Errorf("npm --version: %q", out)
-	}
-	if out := f.run(npx("--version")).ok(t); strings.Count(out, ".") != 2 {
-		t.Errorf("npx --version: %q", out)
-	}
-	must(t, os.WriteFile(f.W+"/package.json", []byte(`{"name":"x","version":"1.0.0","scripts":{"test":"node -e \"console.log(process.cwd())\" && npm --version"}}`), 0o644))
-	if out := f.run(run("test", "--silent")).ok(t); !strings.HasPrefix(out, f.W+"\n") {
-		t.Errorf("npm test: %q", out)
-	}
-	_ = npm
-}
-
 // A guard that covers the script's directory covers no approved script: the copy stays in its place.
 //
 // proves A-POL-11, A-POL-10, A-POL-13
