@@ -16,6 +16,7 @@ func (r *Reply) fields(c *codec) {
 	list(c, &r.Listening, (*codec).uint32)
 	optional(c, &r.Failed, func(c *codec, f *Failed) { f.fields(c) })
 	c.bool(&r.Stopped)
+	c.bool(&r.Started)
 	optional(c, &r.Ended, func(c *codec, e *Ended) { c.uint32(&e.Status) })
 }
 
@@ -67,6 +68,11 @@ func (s *Start) fields(c *codec) {
 	list(c, &s.Env, (*codec).text)
 	c.text(&s.Dir)
 	list(c, &s.Scripts, (*codec).text)
+	optional(c, &s.Expect, func(c *codec, e *Expect) {
+		for _, n := range []*uint64{&e.Dev, &e.Ino, &e.Size, &e.Mode, &e.MtimeSec, &e.MtimeNsec, &e.CtimeSec, &e.CtimeNsec} {
+			c.number(n)
+		}
+	})
 }
 
 func (f *Failed) fields(c *codec) {

@@ -107,6 +107,8 @@ type Start struct {
 	Dir  string
 	// Scripts are paths at which the process must find private copies, or it is not released.
 	Scripts []string
+	// Expect, when it is not nil, lets PID 1 release a process whose executable is exactly that; it then answers Started.
+	Expect *Expect
 }
 
 // Release answers Stopped: let the process run, or kill it.
@@ -123,7 +125,9 @@ type Reply struct {
 	Failed *Failed
 	// Stopped follows Start: the process stands before its first instruction; its executable comes with it, opened.
 	Stopped bool
-	// Ended follows Release: the entry process and every descendant are gone.
+	// Started follows a Start with an Expect that was met: the process was released without a question.
+	Started bool
+	// Ended follows Release or Started: the entry process and every descendant are gone.
 	Ended *Ended
 }
 
