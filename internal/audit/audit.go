@@ -109,7 +109,7 @@ func (w *Writer) Close() error {
 // bound makes every text fit. Lists are copied: their elements belong to the caller.
 func (e *Event) bound() {
 	for _, s := range []*string{&e.Event, &e.SessionID, &e.TaskID, &e.PlannerTask, &e.CallID, &e.ErrorCode, &e.FinalState, &e.Tool,
-		&e.Decision, &e.Source, &e.Exe, &e.Alias, &e.SHA256, &e.Arguments, &e.Signal, &e.Limit, &e.Path, &e.Destination, &e.Operation,
+		&e.Decision, &e.Source, &e.Exe, &e.Alias, &e.SHA256, &e.Hash, &e.Arguments, &e.Signal, &e.Limit, &e.Path, &e.Destination, &e.Operation,
 		&e.BeforeSHA256, &e.AfterSHA256, &e.Kind, &e.Target, &e.Reason, &e.RuleID, &e.Instance} {
 		*s = fit(*s)
 	}

@@ -57,6 +57,8 @@ func TestEventsHaveTheTablesMembers(t *testing.T) {
 		{Event{Event: ToolCall, Tool: "file_read", Decision: Allow, Source: "content"}, `"event":"tool.call","tool":"file_read","decision":"allow","source":"content"}`},
 		{Event{Event: ProcessStart, Exe: "/usr/bin/go", Alias: "go", SHA256: "ab", Arguments: "--token=secret", ArgumentCount: Int(0), Decision: Deny},
 			`"event":"process.start","decision":"deny","exe":"/usr/bin/go","alias":"go","sha256":"ab","arguments":"redacted","argument_count":0}`},
+		{Event{Event: ProcessStart, Exe: "/usr/bin/go", SHA256: "ab", Hash: "unchanged", ArgumentCount: Int(1), Decision: Allow},
+			`"event":"process.start","decision":"allow","exe":"/usr/bin/go","sha256":"ab","hash":"unchanged","arguments":"redacted","argument_count":1}`},
 		{Event{Event: ProcessExit, Exe: "/usr/bin/go", ExitCode: Int(0)}, `"event":"process.exit","exe":"/usr/bin/go","exit_code":0}`},
 		{Event{Event: ProcessExit, Exe: "/usr/bin/go", Limit: "resource.time_limit"}, `"event":"process.exit","exe":"/usr/bin/go","limit":"resource.time_limit"}`},
 		{Event{Event: FileWrite, Path: "/w/a", AfterSHA256: "cd"}, `"event":"file.write","path":"/w/a","after_sha256":"cd"}`},

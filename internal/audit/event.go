@@ -63,9 +63,11 @@ type Event struct {
 
 	// Exe to ArgumentCount belong to process.start, Exe, ExitCode, Signal and Limit to process.exit. Limit is the code of
 	// the limit that ended the tree.
-	Exe           string `json:"exe,omitzero"`
-	Alias         string `json:"alias,omitzero"`
-	SHA256        string `json:"sha256,omitzero"`
+	Exe    string `json:"exe,omitzero"`
+	Alias  string `json:"alias,omitzero"`
+	SHA256 string `json:"sha256,omitzero"`
+	// Hash tells how the digest of what starts was proven: "full" or "unchanged" (A-POL-04). A start that failed has none.
+	Hash          string `json:"hash,omitzero"`
 	Arguments     string `json:"arguments,omitzero"`
 	ArgumentCount *int   `json:"argument_count,omitzero"`
 	ExitCode      *int   `json:"exit_code,omitzero"`

@@ -314,7 +314,19 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// Timeout ends the whole tree with resource.time_limit; zero means the policy's.
 	Timeout time.Duration
+	// Admit, unless nil, is told how the program was proven, after that and before its first instruction; an error keeps it
+	// from running and becomes Start's. It is told again when what it was told turned out to be too much: the last word holds.
+	Admit func(Proof) error
 }
+
+// Proof tells how the bytes of a program were proven at its exec stop (A-POL-04).
+type Proof string
+
+// The proofs: all bytes were hashed, or the rule of ADR 23 says that they are those of the last full hash.
+const (
+	ProofFull      Proof = "full"
+	ProofUnchanged Proof = "unchanged"
+)
 
 // Process is a running entry process.
 type Process interface {

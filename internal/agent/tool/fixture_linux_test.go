@@ -281,6 +281,7 @@ type fakeJob struct {
 	openErr        error
 	started        []sandbox.Command
 	startErr       error
+	proof          sandbox.Proof
 	stdout, stderr string
 	exit           sandbox.Exit
 	waitErr        error
@@ -291,10 +292,13 @@ func (j *fakeJob) Start(_ context.Context, c sandbox.Command) (sandbox.Process, 
 	if j.onStart != nil {
 		j.onStart()
 	}
-	j.started = append(j.started, c)
 	if j.startErr != nil {
 		return nil, j.startErr
 	}
+	if err := c.Admit(j.proof); err != nil {
+		return nil, err
+	}
+	j.started = append(j.started, c)
 	c.Stdout.Write([]byte(j.stdout))
 	c.Stderr.Write([]byte(j.stderr))
 	return j, nil

@@ -44,22 +44,36 @@ func (d *Dispatcher) prepareRun(ctx context.Context, s Scope, call agent.ToolCal
 	return step{run: func(ctx context.Context) outcome { return d.run(ctx, s, call, a, cwd, prog, begun) }}
 }
 
-// run starts the program in the task's sandbox and waits for its end. The audit gets process.start before anything happens
-// and one process.exit for it, whatever follows.
+// run starts the program in the task's sandbox and waits for its end. The audit gets process.start, with how the program was
+// proven, before its first instruction, and one process.exit for it, whatever follows.
 func (d *Dispatcher) run(ctx context.Context, s Scope, call agent.ToolCall, a runArgs, cwd string, prog program, begun time.Time) outcome {
 	started := audit.Event{Event: audit.ProcessStart, Exe: prog.path, Alias: prog.alias, SHA256: prog.sha256, ArgumentCount: audit.Int(len(a.args)), Decision: audit.Allow}
 	if n := len(prog.interpreters); n > 0 {
 		started.Interpreter, started.InterpreterSHA256 = prog.interpreters[n-1].Path, prog.interpreters[n-1].SHA256
 	}
-	err := d.audit(s, call, started)
-	if err != nil {
-		return unaudited(err)
+	told, lost := false, error(nil) // whether the audit has process.start, and why it could not be written
+	tell := func() error {
+		told, lost = true, d.audit(s, call, started)
+		return lost
 	}
 	var stdout, stderr output
 	command := prog.command(a.args)
 	command.Dir, command.Stdin, command.Stdout, command.Stderr = cwd, stdin(a), &stdout, &stderr
 	command.Timeout = max(d.timeout(a)-time.Since(begun), time.Millisecond)
+	command.Admit = func(p sandbox.Proof) error {
+		if told && started.Hash == string(p) {
+			return lost
+		}
+		started.Hash = string(p)
+		return tell()
+	}
 	exit, fatal, err := d.start(ctx, s, command)
+	if !told { // nothing of it ran
+		tell()
+	}
+	if lost != nil {
+		return unaudited(lost)
+	}
 	ended := audit.Event{Event: audit.ProcessExit, Exe: prog.path, Alias: prog.alias}
 	o := outcome{}
 	switch e := fault.As(err); {

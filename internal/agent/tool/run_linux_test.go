@@ -48,7 +48,7 @@ func TestRunStartsWhatWasJudged(t *testing.T) {
 		{"component", w.rt + "/lib/helper", w.rt + "/lib/helper", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			*w.job = fakeJob{stdout: "out", stderr: "err", exit: sandbox.Exit{Elapsed: 1500 * time.Millisecond}}
+			*w.job = fakeJob{proof: sandbox.ProofUnchanged, stdout: "out", stderr: "err", exit: sandbox.Exit{Elapsed: 1500 * time.Millisecond}}
 			w.audit.reset()
 			r := w.call("process_run", arg{"executable": tc.executable, "args": []string{"-v", "a b"}, "cwd": "bin", "timeout_seconds": 60, "stdin": "in"})
 			h, body := split(t, r)
@@ -65,7 +65,7 @@ func TestRunStartsWhatWasJudged(t *testing.T) {
 				t.Errorf("time limit %s", got.Timeout)
 			}
 			want.Timeout = got.Timeout
-			got.Stdout, got.Stderr = nil, nil
+			got.Stdout, got.Stderr, got.Admit = nil, nil, nil
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("command (-want +got):\n%s", diff)
 			}
@@ -73,7 +73,7 @@ func TestRunStartsWhatWasJudged(t *testing.T) {
 				t.Fatalf("audit (-want +got):\n%s", diff)
 			}
 			start, exit := w.audit.events[1], w.audit.events[2]
-			if start.Exe != tc.path || start.Alias != tc.alias || start.SHA256 != now.SHA256 || *start.ArgumentCount != 2 || *exit.ExitCode != 0 || exit.Exe != tc.path {
+			if start.Exe != tc.path || start.Hash != "unchanged" || start.Alias != tc.alias || start.SHA256 != now.SHA256 || *start.ArgumentCount != 2 || *exit.ExitCode != 0 || exit.Exe != tc.path {
 				t.Errorf("audit: %+v %+v", start, exit)
 			}
 			if strings.Contains(w.audit.text(), "a b") {

@@ -17,6 +17,7 @@ import (
 	"sekisho/internal/sandbox/linux/initproc"
 	"sekisho/internal/sandbox/linux/mounts"
 	"sekisho/internal/sandbox/linux/probe"
+	"sekisho/internal/sandbox/linux/seen"
 )
 
 // Options are the values a Backend works with.
@@ -48,6 +49,8 @@ type Backend struct {
 	coreSocket func() bool
 	// filters assemble the system call filter, once each: it depends on the profile and on there being a network.
 	filters map[filter.Spec]func() (*filter.Program, error)
+	// seen are the programs that were hashed in full, in any sandbox of this server.
+	seen *seen.Table
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
@@ -65,6 +68,7 @@ func New(o Options) (*Backend, error) {
 		facts:      sync.OnceValue(func() probe.Facts { return facts(id) }),
 		coreSocket: func() bool { return probe.CoreSocket(os.DirFS("/proc")) },
 		filters:    assembled(),
+		seen:       seen.New(seen.NewSystemClock()),
 		mappings:   &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil
 }
 
@@ -145,5 +149,5 @@ func (b *Backend) planOf(p *sandbox.EffectivePolicy) (*plan, error) {
 	if err != nil {
 		return nil, fault.New(fault.SandboxFailed, fault.Cause(err))
 	}
-	return &plan{view: v, program: program, memoryMB: p.Resources.MemoryMB, processes: p.Resources.ProcessLimit, network: networkOf(p)}, nil
+	return &plan{view: v, writable: writableOf(p), program: program, memoryMB: p.Resources.MemoryMB, processes: p.Resources.ProcessLimit, network: networkOf(p)}, nil
 }

@@ -18,8 +18,9 @@ import (
 
 // plan is everything that boxes of one policy have in common.
 type plan struct {
-	view    *view
-	program *filter.Program
+	view     *view
+	writable writable
+	program  *filter.Program
 	// memoryMB and processes are the limits; 0 in a throw-away sandbox.
 	memoryMB, processes int
 	// network is nil when there is none.

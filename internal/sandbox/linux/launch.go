@@ -15,6 +15,7 @@ import (
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/seen"
 	"sekisho/internal/sandbox/linux/wire"
 	"sekisho/internal/sandbox/resolve"
 )
@@ -62,7 +63,13 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 	if argv0 == "" {
 		argv0 = c.Path
 	}
-	start := &wire.Start{Path: c.Path, Argv: append([]string{argv0}, c.Args...), Dir: c.Dir, Env: environment(&j.policy, j.plan.view.home, c.Env), Scripts: c.Scripts, Expect: j.backend.expectation(c)}
+	start := &wire.Start{Path: c.Path, Argv: append([]string{argv0}, c.Args...), Dir: c.Dir, Env: environment(&j.policy, j.plan.view.home, c.Env), Scripts: c.Scripts, Expect: j.expectation(c)}
+	if start.Expect != nil && c.Admit != nil { // nobody is asked again before it runs
+		if err := c.Admit(sandbox.ProofUnchanged); err != nil {
+			wire.CloseAll(pipes.theirs[:])
+			return err
+		}
+	}
 	err := p.box.conn.Send(&wire.Request{Start: start}, pipes.theirs[:]...)
 	wire.CloseAll(pipes.theirs[:])
 	if err != nil {
@@ -86,11 +93,11 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 		return p.abandon(ctx, j, c, errors.New("PID 1 gave an unexpected answer to a start"))
 	}
 	hashing, cancel := p.deadline(ctx)
-	verdict := verify(hashing, r.files[0], c)
-	if verdict == nil {
-		j.backend.proven(c, r.files[0])
-	}
+	proof, verdict := j.verify(hashing, r.files[0], c)
 	r.files[0].Close()
+	if verdict == nil && c.Admit != nil {
+		verdict = c.Admit(proof)
+	}
 	over := hashing.Err() != nil
 	cause := context.Cause(hashing)
 	cancel()
@@ -142,24 +149,34 @@ func (p *process) abandon(ctx context.Context, j *job, c sandbox.Command, cause 
 	return out
 }
 
-// verify proves that the opened executable of the stopped process is the approved object with the approved bytes. The
-// kernel keeps its file from being written while the process exists (A-POL-04).
-func verify(ctx context.Context, exe *os.File, c sandbox.Command) error {
+// verify proves that the opened executable of the stopped process is the approved object with the approved bytes, and tells
+// how. The kernel keeps its file from being written while the process exists (A-POL-04).
+func (j *job) verify(ctx context.Context, exe *os.File, c sandbox.Command) (sandbox.Proof, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(exe.Fd()), &st); err != nil {
-		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
+		return "", fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}
 	if id := (sandbox.FileID{Dev: uint64(st.Dev), Ino: st.Ino}); id != c.ID {
-		return fault.New(fault.ExecutableResolutionChanged, fault.Target(c.Path))
+		return "", fault.New(fault.ExecutableResolutionChanged, fault.Target(c.Path))
 	}
+	before, known := j.knowable(c)
+	known = known && before.Runs(exe)
+	if known && j.backend.seen.Unchanged(before, c.SHA256, j.plan.writable.scope) {
+		return sandbox.ProofUnchanged, nil
+	}
+	begun := j.backend.seen.Now()
 	sum, err := resolve.HashFile(ctx, exe)
 	if err != nil {
-		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
+		return "", fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}
 	if sum != c.SHA256 {
-		return fault.New(fault.ExecutableHashChanged, fault.Target(c.Path))
+		return "", fault.New(fault.ExecutableHashChanged, fault.Target(c.Path))
 	}
-	return nil
+	if known && before.Runs(exe) && !seen.Reached(c.Path, j.plan.writable.paths) {
+		after, _ := seen.At(c.Path)
+		j.backend.seen.Keep(before, after, begun, sum, j.plan.writable.scope)
+	}
+	return sandbox.ProofFull, nil
 }
 
 // startFailure is the coded form of what PID 1 reported.

@@ -31,6 +31,11 @@ func (leaky) Open(_ context.Context, p sandbox.EffectivePolicy, _ []sandbox.Undo
 type leakyJob struct{ lost chan struct{} }
 
 func (j *leakyJob) Start(ctx context.Context, c sandbox.Command) (sandbox.Process, error) {
+	if c.Admit != nil {
+		if err := c.Admit(sandbox.ProofFull); err != nil {
+			return nil, err
+		}
+	}
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Dir, c.Stdout, c.Stderr, time.Second
 	return &leakyProcess{cmd}, cmd.Start()
