@@ -13,6 +13,7 @@ import (
 	"sekisho/internal/relay/transport"
 	"sekisho/internal/relay/uicontract"
 	"sekisho/test/headless"
+	"sekisho/test/relayworld"
 )
 
 // A page that is loaded anew shows all pending requests, a page that comes back with its last id misses nothing, and each
@@ -21,10 +22,10 @@ import (
 // proves R-INT-01, R-UI-04
 func TestPageReconnectsWithThreePendingRequests(t *testing.T) {
 	both(t, options{}, func(t *testing.T, w *world) {
-		threads := []relay.ThreadID{w.thread(), w.thread(), w.thread()}
+		threads := []relay.ThreadID{w.Thread(), w.Thread(), w.Thread()}
 		turns := map[relay.ThreadID]relay.TurnID{}
 		for _, id := range threads {
-			turns[id] = w.send(id, escalated("true"))
+			turns[id] = w.Send(id, escalated("true"))
 		}
 		three := func(v *headless.View) bool {
 			n := 0
@@ -33,31 +34,31 @@ func TestPageReconnectsWithThreePendingRequests(t *testing.T) {
 			}
 			return n == 3
 		}
-		w.wait("three cards", three)
+		w.Wait("three cards", three)
 		var last string
-		w.watch.Look(func(v *headless.View) { last = v.Last })
-		w.watch.Close()
+		w.Watch.Look(func(v *headless.View) { last = v.Last })
+		w.Watch.Close()
 
 		client, watch := w.page()
-		w.client = client
-		w.waitOn(watch, "three cards on the new page", three)
+		w.Client = client
+		w.WaitOn(watch, "three cards on the new page", three)
 		watch.Look(func(v *headless.View) {
 			if v.Batches != 1 {
 				t.Errorf("the cards took %d batches", v.Batches)
 			}
 		})
-		w.watch = watch
+		w.Watch = watch
 		var card uicontract.Card
 		watch.Look(func(v *headless.View) { card = v.Pending(threads[0])[0] })
-		w.must(w.choose(card, "accept"))
-		w.state(card, ask.Answered)
+		w.Must(w.Choose(card, "accept"))
+		w.CardIs(card.ID, ask.Answered)
 
-		again, err := client.Watch(w.ctx, last)
+		again, err := client.Watch(w.Ctx, last)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer again.Close()
-		w.waitOn(again, "what was missed", func(v *headless.View) bool {
+		w.WaitOn(again, "what was missed", func(v *headless.View) bool {
 			return len(v.Seen) > 0 && v.Seen[len(v.Seen)-1].ID == card.ID
 		})
 		again.Look(func(v *headless.View) {
@@ -66,26 +67,26 @@ func TestPageReconnectsWithThreePendingRequests(t *testing.T) {
 			}
 		})
 		for _, id := range threads[1:] {
-			w.must(w.choose(w.card(id), "accept"))
+			w.Must(w.Choose(w.Card(id), "accept"))
 		}
 		for _, id := range threads {
-			w.ended(id, turns[id], "completed")
+			w.Turn(id, turns[id], "completed")
 		}
-		for _, id := range w.tape.asked(commandApproval) {
-			if got := w.tape.replies(id); len(got) != 1 || got[0] != `{"decision":"accept"}` {
+		for _, id := range w.tape.Asked(commandApproval) {
+			if got := w.tape.Replies(id); len(got) != 1 || got[0] != `{"decision":"accept"}` {
 				t.Errorf("request %s was answered with %q", id, got)
 			}
 		}
-		w.tape.times(t, "turn/start", 3)
+		w.tape.Times(t, "turn/start", 3)
 	})
 }
 
 // second is another worker with its own front end on the same server.
 func (w *world) second() *world {
 	w.t.Helper()
-	o := &world{t: w.t, ctx: w.ctx, version: w.version, provider: w.provider, home: w.home, work: w.work, profile: w.profile, tape: &tape{}, log: w.log}
+	o := &world{Front: relayworld.Front{T: w.t, Ctx: w.Ctx, Patience: patience}, t: w.t, version: w.version, provider: w.provider, home: w.home, work: w.work, profile: w.profile, tape: &relayworld.Tape{}, log: w.log}
 	o.start()
-	o.must(o.do(uicontract.CmdConnect, uicontract.Connect{Enable: true}, nil))
+	o.Must(o.Do(uicontract.CmdConnect, uicontract.Connect{Enable: true}, nil))
 	return o
 }
 
@@ -96,8 +97,8 @@ func (w *world) second() *world {
 func TestTwoClients(t *testing.T) {
 	a := newWorld(t, options{remote: true})
 	b := a.second()
-	id := a.thread()
-	b.wait("the announced thread", func(v *headless.View) bool {
+	id := a.Thread()
+	b.Wait("the announced thread", func(v *headless.View) bool {
 		for _, s := range v.Threads {
 			if s.ID == id {
 				return s.Foreign
@@ -105,37 +106,37 @@ func TestTwoClients(t *testing.T) {
 		}
 		return false
 	})
-	turn := a.send(id, escalated("touch "+a.work+"/shared"))
-	first := a.card(id)
+	turn := a.Send(id, escalated("touch "+a.work+"/shared"))
+	first := a.Card(id)
 
-	b.must(b.do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: id}, nil))
-	b.wait("join to answer", func(v *headless.View) bool {
+	b.Must(b.Do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: id}, nil))
+	b.Wait("join to answer", func(v *headless.View) bool {
 		o := v.Open(id)
 		return o != nil && o.Head.Mode == uicontract.Viewing && o.Head.Waits && len(v.Pending(id)) == 0
 	})
-	b.tape.times(t, "thread/resume", 0)
-	if r := b.do(uicontract.CmdTurnSend, uicontract.TurnSend{Thread: id, Text: "x"}, nil); r.Status != uicontract.Refused || r.Problem.Variant != "not_joined" {
+	b.tape.Times(t, "thread/resume", 0)
+	if r := b.Do(uicontract.CmdTurnSend, uicontract.TurnSend{Thread: id, Text: "x"}, nil); r.Status != uicontract.Refused || r.Problem.Variant != "not_joined" {
 		t.Errorf("a message to a thread that is only viewed: %+v", r)
 	}
-	b.must(b.do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: id}, nil))
-	b.tape.once(t, "thread/resume", `"excludeTurns":true`)
-	second := b.card(id)
+	b.Must(b.Do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: id}, nil))
+	b.tape.Once(t, "thread/resume", `"excludeTurns":true`)
+	second := b.Card(id)
 	if second.Command == nil || second.Command.Line.Lines[0] != first.Command.Line.Lines[0] {
 		t.Errorf("the second client was asked %+v", second)
 	}
-	b.must(b.choose(second, "accept"))
-	a.state(first, ask.Resolved)
-	a.ended(id, turn, "completed")
-	b.ended(id, turn, "completed")
-	if r := a.choose(first, "cancel"); r.Status != uicontract.Refused {
+	b.Must(b.Choose(second, "accept"))
+	a.CardIs(first.ID, ask.Resolved)
+	a.Turn(id, turn, "completed")
+	b.Turn(id, turn, "completed")
+	if r := a.Choose(first, "cancel"); r.Status != uicontract.Refused {
 		t.Errorf("a late answer: %+v", r)
 	}
-	b.tape.answered(t, commandApproval, `{"decision":"accept"}`)
-	if got := a.tape.replies(a.tape.asked(commandApproval)[0]); len(got) != 0 {
+	b.tape.Answered(t, commandApproval, `{"decision":"accept"}`)
+	if got := a.tape.Replies(a.tape.Asked(commandApproval)[0]); len(got) != 0 {
 		t.Errorf("the first client answered %q", got)
 	}
-	b.tape.times(t, "turn/start", 0)
-	a.tape.once(t, "turn/start")
+	b.tape.Times(t, "turn/start", 0)
+	a.tape.Once(t, "turn/start")
 	a.fit()
 	b.fit()
 }
@@ -146,35 +147,35 @@ func TestTwoClients(t *testing.T) {
 // proves R-REC-08, R-CONN-02, R-REC-05
 func TestReconnectWithPendingRequest(t *testing.T) {
 	w := newWorld(t, options{remote: true})
-	id := w.thread()
-	turn := w.send(id, escalated("touch "+w.work+"/late"))
-	old := w.card(id)
-	w.must(w.do(uicontract.CmdReconnect, nil, nil))
-	w.state(old, ask.Ended)
-	if r := w.choose(old, "accept"); r.Status != uicontract.Refused {
+	id := w.Thread()
+	turn := w.Send(id, escalated("touch "+w.work+"/late"))
+	old := w.Card(id)
+	w.Must(w.Do(uicontract.CmdReconnect, nil, nil))
+	w.CardIs(old.ID, ask.Ended)
+	if r := w.Choose(old, "accept"); r.Status != uicontract.Refused {
 		t.Errorf("an answer to the old card: %+v", r)
 	}
-	w.wait("join to answer", func(v *headless.View) bool {
+	w.Wait("join to answer", func(v *headless.View) bool {
 		o := v.Open(id)
 		return v.Connection.State == uicontract.Connected && v.Connection.Generation == 2 && o != nil && !o.Head.Stale && o.Head.Mode == uicontract.Viewing && o.Head.Waits
 	})
-	w.tape.times(t, "thread/resume", 0)
-	w.must(w.do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: id}, nil))
-	fresh := w.card(id)
+	w.tape.Times(t, "thread/resume", 0)
+	w.Must(w.Do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: id}, nil))
+	fresh := w.Card(id)
 	if fresh.ID == old.ID {
 		t.Error("the new card has the old id")
 	}
-	if ids := w.tape.asked(commandApproval); len(ids) != 2 || ids[0] != ids[1] {
+	if ids := w.tape.Asked(commandApproval); len(ids) != 2 || ids[0] != ids[1] {
 		t.Errorf("the server's ids are %q", ids)
 	}
-	w.must(w.choose(fresh, "accept"))
-	w.ended(id, turn, "completed")
-	ids := w.tape.asked(commandApproval)
-	if got := w.tape.replies(ids[0]); len(got) != 1 {
+	w.Must(w.Choose(fresh, "accept"))
+	w.Turn(id, turn, "completed")
+	ids := w.tape.Asked(commandApproval)
+	if got := w.tape.Replies(ids[0]); len(got) != 1 {
 		t.Errorf("answered %q", got)
 	}
-	w.tape.once(t, "thread/resume")
-	w.tape.once(t, "turn/start")
+	w.tape.Once(t, "thread/resume")
+	w.tape.Once(t, "turn/start")
 	w.fit()
 }
 
@@ -183,24 +184,24 @@ func TestReconnectWithPendingRequest(t *testing.T) {
 // proves R-REC-08, R-CONN-05
 func TestLocalRestart(t *testing.T) {
 	w := newWorld(t, options{})
-	id := w.thread()
-	turn := w.send(id, escalated("touch "+w.work+"/late"))
-	old := w.card(id)
-	w.must(w.do(uicontract.CmdReconnect, nil, nil))
-	w.state(old, ask.Ended)
-	w.wait("the interrupted turn", func(v *headless.View) bool {
+	id := w.Thread()
+	turn := w.Send(id, escalated("touch "+w.work+"/late"))
+	old := w.Card(id)
+	w.Must(w.Do(uicontract.CmdReconnect, nil, nil))
+	w.CardIs(old.ID, ask.Ended)
+	w.Wait("the interrupted turn", func(v *headless.View) bool {
 		o := v.Open(id)
 		return o != nil && !o.Head.Stale && o.Head.Turn == turn && o.Head.TurnStatus == "interrupted" && !o.Head.Waits
 	})
-	w.must(w.do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: id}, nil))
-	next := w.send(id, "SCN text after the restart")
-	w.ended(id, next, "completed")
-	w.watch.Look(func(v *headless.View) {
+	w.Must(w.Do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: id}, nil))
+	next := w.Send(id, "SCN text after the restart")
+	w.Turn(id, next, "completed")
+	w.Watch.Look(func(v *headless.View) {
 		if n := len(v.Pending(id)); n != 0 {
 			t.Errorf("%d cards", n)
 		}
 	})
-	w.tape.times(t, "turn/start", 2)
+	w.tape.Times(t, "turn/start", 2)
 	w.fit()
 }
 
@@ -209,20 +210,20 @@ func TestLocalRestart(t *testing.T) {
 // proves R-CONN-10
 func TestActiveWriter(t *testing.T) {
 	a := newWorld(t, options{})
-	id := a.thread()
-	a.ended(id, a.send(id, "SCN text hello"), "completed")
+	id := a.Thread()
+	a.Turn(id, a.Send(id, "SCN text hello"), "completed")
 	b := a.second()
-	b.must(b.do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: id}, nil))
-	r := b.do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: id}, nil)
+	b.Must(b.Do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: id}, nil))
+	r := b.Do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: id}, nil)
 	if r.Status != uicontract.Failed || r.Problem.Variant != "writer_conflict" {
 		t.Fatalf("joining a thread with a writer: %+v", r)
 	}
-	b.wait("the reason beside the history", func(v *headless.View) bool {
+	b.Wait("the reason beside the history", func(v *headless.View) bool {
 		o := v.Open(id)
 		return o != nil && o.Head.Problem != nil && o.Head.Problem.Variant == "writer_conflict" && len(o.Window.Items) == 2
 	})
-	b.tape.once(t, "thread/resume")
-	b.tape.times(t, "thread/start", 0)
+	b.tape.Once(t, "thread/resume")
+	b.tape.Times(t, "thread/start", 0)
 	a.fit()
 	b.fit()
 }
@@ -240,17 +241,17 @@ func (silent) Ended(relay.Generation, error)                     {}
 // raw is another client of the server, with parameters that the relay does not send.
 func (w *world) raw() *rpc.Client {
 	w.t.Helper()
-	conn, err := transport.Dial(w.ctx, transport.Endpoint{URL: w.profile.Endpoint, TokenFile: w.profile.TokenFile})
+	conn, err := transport.Dial(w.Ctx, transport.Endpoint{URL: w.profile.Endpoint, TokenFile: w.profile.TokenFile})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	c := rpc.New(conn, rpc.Options{Generation: 1, Version: codex.Target, Handler: silent{}})
 	w.t.Cleanup(func() { c.Close(transport.ByUser) })
 	params := codex.InitializeParams{ClientInfo: codex.ClientInfo{Name: "other", Version: "1"}, Capabilities: &codex.Capabilities{ExperimentalAPI: true}}
-	if _, err := c.Call(w.ctx, codex.Initialize, params, nil, rpc.CallOptions{}); err != nil {
+	if _, err := c.Call(w.Ctx, codex.Initialize, params, nil, rpc.CallOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := c.Notify(w.ctx, codex.Initialized, nil); err != nil {
+	if err := c.Notify(w.Ctx, codex.Initialized, nil); err != nil {
 		w.t.Fatal(err)
 	}
 	return c
@@ -261,8 +262,8 @@ func (w *world) raw() *rpc.Client {
 // proves R-INT-02
 func TestBlockingQuestion(t *testing.T) {
 	w := newWorld(t, options{remote: true})
-	id := w.thread()
-	w.ended(id, w.send(id, "SCN text hello"), "completed")
+	id := w.Thread()
+	w.Turn(id, w.Send(id, "SCN text hello"), "completed")
 	other := w.raw()
 	call := func(ctx context.Context, method string, params any) {
 		t.Helper()
@@ -270,20 +271,20 @@ func TestBlockingQuestion(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	call(w.ctx, codex.ThreadResume, codex.ThreadResumeParams{ThreadID: id, ExcludeTurns: true})
-	call(w.ctx, codex.TurnStart, map[string]any{"threadId": id, "input": []codex.UserInput{codex.TextInput(which)},
+	call(w.Ctx, codex.ThreadResume, codex.ThreadResumeParams{ThreadID: id, ExcludeTurns: true})
+	call(w.Ctx, codex.TurnStart, map[string]any{"threadId": id, "input": []codex.UserInput{codex.TextInput(which)},
 		"collaborationMode": map[string]any{"mode": "plan", "settings": map[string]any{"model": "gpt-6.1-sol", "reasoning_effort": nil, "developer_instructions": nil}}})
-	card := w.card(id)
+	card := w.Card(id)
 	if card.Questions == nil || !card.Questions.Blocking {
 		t.Fatalf("the card asks %+v", card.Questions)
 	}
 	q := card.Questions.Questions[0]
-	if r := w.do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Replies: map[string]ask.Reply{"9": {Text: "x"}}}, nil); r.Status != uicontract.Refused {
+	if r := w.Do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Replies: map[string]ask.Reply{"9": {Text: "x"}}}, nil); r.Status != uicontract.Refused {
 		t.Errorf("an answer to a question that was not asked: %+v", r)
 	}
-	w.must(w.do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Replies: map[string]ask.Reply{q.ID: {Option: &q.Options[0].ID}}}, nil))
-	w.tape.answered(t, userInput, `{"answers":{"q1":{"answers":["A (Recommended)"]}}}`)
-	w.wait("the end of the other client's turn", func(v *headless.View) bool {
+	w.Must(w.Do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Replies: map[string]ask.Reply{q.ID: {Option: &q.Options[0].ID}}}, nil))
+	w.tape.Answered(t, userInput, `{"answers":{"q1":{"answers":["A (Recommended)"]}}}`)
+	w.Wait("the end of the other client's turn", func(v *headless.View) bool {
 		o := v.Open(id)
 		return o.Head.TurnStatus == "completed" && len(v.Texts(id, "agentMessage")) == 2
 	})

@@ -15,6 +15,7 @@ import (
 	"sekisho/internal/relay/uicontract"
 	"sekisho/test/fakes/mcp"
 	"sekisho/test/headless"
+	"sekisho/test/relayworld"
 )
 
 const (
@@ -26,18 +27,18 @@ const (
 // proves R-INT-02
 func TestNonBlockingQuestion(t *testing.T) {
 	both(t, options{config: "[features]\ndefault_mode_request_user_input = true\n"}, func(t *testing.T, w *world) {
-		id := w.thread()
-		turn := w.send(id, which)
-		card := w.card(id)
+		id := w.Thread()
+		turn := w.Send(id, which)
+		card := w.Card(id)
 		if card.Kind != uicontract.CardKind(ask.QuestionCard) || card.Questions.Blocking || len(card.Questions.Questions) != 1 {
 			t.Fatalf("the card asks %+v", card.Questions)
 		}
 		q := card.Questions.Questions[0]
 		second := q.Options[1].ID
-		w.must(w.do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Replies: map[string]ask.Reply{q.ID: {Option: &second}}}, nil))
-		w.state(card, ask.Answered)
-		w.tape.answered(t, userInput, `{"answers":{"q1":{"answers":["B"]}}}`)
-		w.ended(id, turn, "completed")
+		w.Must(w.Do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Replies: map[string]ask.Reply{q.ID: {Option: &second}}}, nil))
+		w.CardIs(card.ID, ask.Answered)
+		w.tape.Answered(t, userInput, `{"answers":{"q1":{"answers":["B"]}}}`)
+		w.Turn(id, turn, "completed")
 	})
 }
 
@@ -46,9 +47,9 @@ func TestNonBlockingQuestion(t *testing.T) {
 // proves R-INT-02
 func TestSecretQuestion(t *testing.T) {
 	w := newWorld(t, options{config: "[features]\ndefault_mode_request_user_input = true\n"})
-	id := w.thread()
-	turn := w.send(id, `SCN call request_user_input {"questions":[{"id":"q1","header":"Canary","question":"canary-secret-question?","options":[{"label":"A (Recommended)","description":"first"},{"label":"B","description":"second"}],"is_secret":true,"isSecret":true}]}`)
-	w.wait("the refusal", func(v *headless.View) bool {
+	id := w.Thread()
+	turn := w.Send(id, `SCN call request_user_input {"questions":[{"id":"q1","header":"Canary","question":"canary-secret-question?","options":[{"label":"A (Recommended)","description":"first"},{"label":"B","description":"second"}],"is_secret":true,"isSecret":true}]}`)
+	w.Wait("the refusal", func(v *headless.View) bool {
 		for _, n := range v.Notices {
 			if n.Kind == uicontract.NoticeRefused && n.Problem != nil && n.Problem.Variant == "secret" {
 				return true
@@ -56,17 +57,17 @@ func TestSecretQuestion(t *testing.T) {
 		}
 		return false
 	})
-	w.ended(id, turn, "completed")
-	w.watch.Look(func(v *headless.View) {
+	w.Turn(id, turn, "completed")
+	w.Watch.Look(func(v *headless.View) {
 		for _, c := range v.Seen {
 			if c.Questions != nil {
 				t.Errorf("the secret question was shown: %+v", c)
 			}
 		}
 	})
-	ids := w.tape.asked(userInput)
-	if len(ids) != 1 || len(w.tape.replies(ids[0])) != 1 {
-		t.Errorf("asked %q, answered %q", ids, w.tape.replies(ids[0]))
+	ids := w.tape.Asked(userInput)
+	if len(ids) != 1 || len(w.tape.Replies(ids[0])) != 1 {
+		t.Errorf("asked %q, answered %q", ids, w.tape.Replies(ids[0]))
 	}
 	if bytes.Contains([]byte(w.log.String()), []byte("canary-secret-question")) {
 		t.Error("the secret question is in the log")
@@ -82,7 +83,7 @@ func mcpConfig(t *testing.T) (config, calls string) {
 		t.Fatal(err)
 	}
 	calls = filepath.Join(t.TempDir(), "calls")
-	return fmt.Sprintf("[mcp_servers.fake]\ncommand = %s\nargs = [%q, %s]\n", strconv.Quote(self), serveMCP, strconv.Quote(calls)), calls
+	return fmt.Sprintf("[mcp_servers.fake]\ncommand = %s\nargs = [%q, %s]\n", strconv.Quote(self), relayworld.ServeMCP, strconv.Quote(calls)), calls
 }
 
 func readCalls(t *testing.T, path string) []mcp.Call {
@@ -111,9 +112,9 @@ func TestMCPForm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config, calls := mcpConfig(t)
 			w := newWorld(t, options{config: config, remote: remote})
-			id := w.thread()
-			turn := w.send(id, "SCN nscall mcp__fake ask_form {}")
-			card := w.card(id)
+			id := w.Thread()
+			turn := w.Send(id, "SCN nscall mcp__fake ask_form {}")
+			card := w.Card(id)
 			if card.Kind != uicontract.CardKind(ask.FormCard) || len(card.Form.Fields) != 8 {
 				t.Fatalf("the form is %+v", card.Form)
 			}
@@ -125,13 +126,13 @@ func TestMCPForm(t *testing.T) {
 				fields["name"].ID: json.RawMessage(`"B"`), fields["age"].ID: json.RawMessage(`3`), fields["agree"].ID: json.RawMessage(`true`),
 				fields["color"].ID: json.RawMessage(strconv.Quote(fields["color"].Options[0].ID)),
 			}
-			if r := w.do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Choice: "accept", Content: content}, nil); r.Status != uicontract.Refused || r.Problem.Code != "answer.invalid" {
+			if r := w.Do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Choice: "accept", Content: content}, nil); r.Status != uicontract.Refused || r.Problem.Code != "answer.invalid" {
 				t.Errorf("a name that is too short: %+v", r)
 			}
 			content[fields["name"].ID] = json.RawMessage(`"Bob"`)
-			w.must(w.do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Choice: "accept", Content: content}, nil))
-			w.ended(id, turn, "completed")
-			w.tape.answered(t, elicitation, `{"action":"accept","content":{"age":3,"agree":true,"color":"red","name":"Bob"}}`)
+			w.Must(w.Do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Choice: "accept", Content: content}, nil))
+			w.Turn(id, turn, "completed")
+			w.tape.Answered(t, elicitation, `{"action":"accept","content":{"age":3,"agree":true,"color":"red","name":"Bob"}}`)
 			got := readCalls(t, calls)
 			if len(got) != 1 || got[0].Action != "accept" || got[0].Got["name"] != "Bob" {
 				t.Errorf("the MCP server got %+v", got)
@@ -147,14 +148,14 @@ func TestMCPForm(t *testing.T) {
 func TestMCPURLIsDeclined(t *testing.T) {
 	config, calls := mcpConfig(t)
 	w := newWorld(t, options{config: config})
-	id := w.thread()
-	turn := w.send(id, "SCN nscall mcp__fake ask_url {}")
-	w.ended(id, turn, "completed")
-	w.tape.answered(t, elicitation, `{"action":"decline","content":null}`)
+	id := w.Thread()
+	turn := w.Send(id, "SCN nscall mcp__fake ask_url {}")
+	w.Turn(id, turn, "completed")
+	w.tape.Answered(t, elicitation, `{"action":"decline","content":null}`)
 	if got := readCalls(t, calls); len(got) != 1 || got[0].Action != "decline" {
 		t.Errorf("the MCP server got %+v", got)
 	}
-	w.wait("the reason", func(v *headless.View) bool {
+	w.Wait("the reason", func(v *headless.View) bool {
 		for _, n := range v.Notices {
 			if n.Kind == uicontract.NoticeRefused && n.Problem != nil && n.Problem.Variant == "url" {
 				return true
@@ -172,25 +173,25 @@ func TestMCPToolApproval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config, calls := mcpConfig(t)
 			w := newWorld(t, options{config: config, remote: remote})
-			id := w.thread()
-			turn := w.send(id, "SCN nscall mcp__fake danger {}")
-			card := w.card(id)
+			id := w.Thread()
+			turn := w.Send(id, "SCN nscall mcp__fake danger {}")
+			card := w.Card(id)
 			if card.Kind != uicontract.CardKind(ask.ToolCard) || card.Form != nil || card.Tool == nil {
 				t.Fatalf("the card is %+v", card)
 			}
 			if got := readCalls(t, calls); len(got) != 0 {
 				t.Errorf("called before it was approved: %+v", got)
 			}
-			w.must(w.choose(card, "decline"))
-			w.ended(id, turn, "completed")
-			w.tape.answered(t, elicitation, `{"action":"decline","content":null}`)
+			w.Must(w.Choose(card, "decline"))
+			w.Turn(id, turn, "completed")
+			w.tape.Answered(t, elicitation, `{"action":"decline","content":null}`)
 			if got := readCalls(t, calls); len(got) != 0 {
 				t.Errorf("called although it was declined: %+v", got)
 			}
-			turn = w.send(id, "SCN nscall mcp__fake danger {}")
-			w.must(w.choose(w.card(id), "accept"))
-			w.ended(id, turn, "completed")
-			if ids := w.tape.asked(elicitation); len(ids) != 2 || len(w.tape.replies(ids[1])) != 1 {
+			turn = w.Send(id, "SCN nscall mcp__fake danger {}")
+			w.Must(w.Choose(w.Card(id), "accept"))
+			w.Turn(id, turn, "completed")
+			if ids := w.tape.Asked(elicitation); len(ids) != 2 || len(w.tape.Replies(ids[1])) != 1 {
 				t.Errorf("asked %q", ids)
 			}
 			if got := readCalls(t, calls); len(got) != 1 {

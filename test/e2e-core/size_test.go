@@ -19,13 +19,13 @@ import (
 func TestFlood(t *testing.T) {
 	both(t, options{}, func(t *testing.T, w *world) {
 		const n = 20_000
-		id := w.thread()
+		id := w.Thread()
 		began := time.Now()
-		turn := w.send(id, fmt.Sprintf("SCN flood %d 4", n))
-		w.ended(id, turn, "completed")
+		turn := w.Send(id, fmt.Sprintf("SCN flood %d 4", n))
+		w.Turn(id, turn, "completed")
 		took := time.Since(began)
 		var item uicontract.Item
-		w.watch.Look(func(v *headless.View) {
+		w.Watch.Look(func(v *headless.View) {
 			for _, i := range v.Open(id).Window.Items {
 				if i.Type == "agentMessage" {
 					item = i
@@ -40,7 +40,7 @@ func TestFlood(t *testing.T) {
 			}
 		})
 		var whole uicontract.Item
-		w.must(w.do(uicontract.CmdItemRead, uicontract.ItemRef{Thread: id, Item: item.ID}, &whole))
+		w.Must(w.Do(uicontract.CmdItemRead, uicontract.ItemRef{Thread: id, Item: item.ID}, &whole))
 		words := strings.Fields(strings.ReplaceAll(whole.Text.Text, "x", " "))
 		if len(words) != n || words[0] != "w0" || words[n-1] != fmt.Sprintf("w%d", n-1) || whole.Text.Left != 0 {
 			t.Errorf("%d words, %d bytes left out", len(words), whole.Text.Left)
@@ -48,7 +48,7 @@ func TestFlood(t *testing.T) {
 		if len(item.Text.Text) > uicontract.PreviewBytes {
 			t.Errorf("the preview has %d bytes", len(item.Text.Text))
 		}
-		w.tape.once(t, "turn/start")
+		w.tape.Once(t, "turn/start")
 	})
 }
 
@@ -58,20 +58,20 @@ func TestFlood(t *testing.T) {
 func TestThousandItems(t *testing.T) {
 	const turns = 500
 	w := newWorld(t, options{remote: true})
-	id := w.thread()
+	id := w.Thread()
 	began := time.Now()
 	for i := range turns {
-		w.ended(id, w.send(id, fmt.Sprintf("SCN text answer %d", i)), "completed")
+		w.Turn(id, w.Send(id, fmt.Sprintf("SCN text answer %d", i)), "completed")
 	}
 	t.Logf("%d turns in %v", turns, time.Since(began))
 	w.fit()
 	b := w.second()
 	began = time.Now()
-	b.must(b.do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: id}, nil))
+	b.Must(b.Do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: id}, nil))
 	t.Logf("opened in %v", time.Since(began))
 	for {
 		var r uicontract.OlderResult
-		b.must(b.do(uicontract.CmdThreadOlder, uicontract.ThreadRef{Thread: id}, &r))
+		b.Must(b.Do(uicontract.CmdThreadOlder, uicontract.ThreadRef{Thread: id}, &r))
 		if !r.More {
 			break
 		}
@@ -88,13 +88,13 @@ func TestThousandItems(t *testing.T) {
 		}
 	}
 	var found uicontract.SearchResult
-	b.must(b.do(uicontract.CmdSearch, uicontract.Search{Thread: id, Text: "ANSWER 499"}, &found))
+	b.Must(b.Do(uicontract.CmdSearch, uicontract.Search{Thread: id, Text: "ANSWER 499"}, &found))
 	if len(found.Hits) != 2 || found.Hits[0].Item != items[999].ID {
 		t.Errorf("found %+v", found)
 	}
-	b.tape.times(t, "thread/resume", 0)
-	b.tape.times(t, "turn/start", 0)
-	w.tape.times(t, "turn/start", turns)
+	b.tape.Times(t, "thread/resume", 0)
+	b.tape.Times(t, "turn/start", 0)
+	w.tape.Times(t, "turn/start", turns)
 	b.fit()
 }
 
@@ -105,7 +105,7 @@ func (w *world) whole(t *testing.T, id relay.ThreadID) []uicontract.Item {
 	before := ""
 	for {
 		var run uicontract.Window
-		w.must(w.do(uicontract.CmdWindowRead, uicontract.WindowRead{Thread: id, Before: before, Count: 200}, &run))
+		w.Must(w.Do(uicontract.CmdWindowRead, uicontract.WindowRead{Thread: id, Before: before, Count: 200}, &run))
 		items = append(run.Items, items...)
 		if run.First == 0 || len(run.Items) == 0 {
 			return items
@@ -121,16 +121,16 @@ func TestSmokeOfOtherVersions(t *testing.T) {
 	for version, pinned := range map[string]bool{"0.155.1": true, "0.171.0": false} {
 		t.Run(version, func(t *testing.T) {
 			both(t, options{version: version}, func(t *testing.T, w *world) {
-				w.wait("the server's version", func(v *headless.View) bool {
+				w.Wait("the server's version", func(v *headless.View) bool {
 					s := v.Connection.Server
 					return s != nil && s.Version == version && s.Pinned == pinned
 				})
 				textTurn(t, w)
-				id := w.thread()
-				turn := w.send(id, escalated("touch "+w.work+"/yes"))
-				w.must(w.choose(w.card(id), "accept"))
-				w.ended(id, turn, "completed")
-				w.tape.answered(t, commandApproval, `{"decision":"accept"}`)
+				id := w.Thread()
+				turn := w.Send(id, escalated("touch "+w.work+"/yes"))
+				w.Must(w.Choose(w.Card(id), "accept"))
+				w.Turn(id, turn, "completed")
+				w.tape.Answered(t, commandApproval, `{"decision":"accept"}`)
 				if !w.exists("yes") {
 					t.Error("the accepted command did not run")
 				}

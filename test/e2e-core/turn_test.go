@@ -29,7 +29,7 @@ func TestTextTurn(t *testing.T) {
 	both(t, options{}, func(t *testing.T, w *world) {
 		textTurn(t, w)
 		var health uicontract.ProbeResult
-		w.must(w.do(uicontract.CmdProbe, nil, &health))
+		w.Must(w.Do(uicontract.CmdProbe, nil, &health))
 		if w.profile.Remote() != (len(health.Probes) == 2) {
 			t.Errorf("health: %+v", health)
 		}
@@ -42,18 +42,18 @@ func TestTextTurn(t *testing.T) {
 }
 
 func textTurn(t *testing.T, w *world) {
-	id := w.thread()
-	turn := w.send(id, "SCN text Hello there from fake model")
-	w.ended(id, turn, "completed")
-	w.wait("the answer", func(v *headless.View) bool {
+	id := w.Thread()
+	turn := w.Send(id, "SCN text Hello there from fake model")
+	w.Turn(id, turn, "completed")
+	w.Wait("the answer", func(v *headless.View) bool {
 		texts := v.Texts(id, "agentMessage")
 		return len(texts) == 1 && texts[0] == "Hello there from fake model"
 	})
-	w.tape.once(t, "initialize", `"version":"0.159.1"`)
-	w.tape.once(t, "thread/start")
-	w.tape.once(t, "turn/start", `"text":"SCN text Hello there from fake model"`, `"clientUserMessageId":"relay-`)
-	w.tape.times(t, "thread/resume", 0)
-	w.watch.Look(func(v *headless.View) {
+	w.tape.Once(t, "initialize", `"version":"0.159.1"`)
+	w.tape.Once(t, "thread/start")
+	w.tape.Once(t, "turn/start", `"text":"SCN text Hello there from fake model"`, `"clientUserMessageId":"relay-`)
+	w.tape.Times(t, "thread/resume", 0)
+	w.Watch.Look(func(v *headless.View) {
 		if got := v.Texts(id, "userMessage"); len(got) != 1 || !strings.HasPrefix(got[0], "SCN text") {
 			t.Errorf("user messages %q", got)
 		}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -13,13 +12,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"sekisho/internal/relay/uicontract"
 	"sekisho/test/headless"
 	"sekisho/test/product"
+	"sekisho/test/relayworld"
 )
 
 // A person without an account runs it, opens the printed address, says hello, is asked once, and interrupts: the command ran
@@ -46,89 +44,30 @@ func TestNewcomer(t *testing.T) {
 	home, state := cacheDir(t), t.TempDir()
 	cmd := exec.CommandContext(ctx, program, "-relay", relay, "-codex", strings.TrimSpace(string(codex)), "-no-open")
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+home, "XDG_STATE_HOME="+state, "OPENAI_API_KEY=canary-key")
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said.String())
-	}
-	client, err := headless.Connect(ctx, strings.TrimSpace(address))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	watch, err := client.Watch(ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer watch.Close()
-	wait := func(what string, cond func(*headless.View) bool) {
-		t.Helper()
-		if err := watch.Wait(ctx, what, cond); err != nil {
-			t.Fatalf("%v\n%s", err, said.String())
-		}
-	}
-	var pid int
-	wait("the connection", func(v *headless.View) bool {
-		if p := v.Connection.Process; p != nil {
-			pid = p.PID
-		}
-		return v.Connection.State == uicontract.Connected && pid > 0
-	})
+	c := relayworld.Start(ctx, t, cmd)
+	pid := c.Connected()
 	environment, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 	if err != nil || bytes.Contains(environment, []byte("canary-key")) {
 		t.Errorf("the person's key reached the codex of the try (%v)", err)
 	}
-	var ref uicontract.ThreadRef
-	if r, err := client.Do(ctx, uicontract.CmdThreadStart, uicontract.ThreadStart{}, &ref); err != nil || r.Status != uicontract.Done {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	if r, err := client.Do(ctx, uicontract.CmdTurnSend, uicontract.TurnSend{Thread: ref.Thread, Text: "hello"}, nil); err != nil || r.Status != uicontract.Done {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	var card uicontract.Card
-	wait("a card", func(v *headless.View) bool {
-		if cards := v.Pending(ref.Thread); len(cards) == 1 {
-			card = cards[0]
-		}
-		return card.ID != ""
-	})
+	id := c.Thread()
+	turn := c.Send(id, "hello")
+	card := c.Card(id)
 	written := filepath.Join(card.Command.Cwd.Lines[0], "hello.txt")
 	if _, err := os.Stat(written); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("before the answer: %v", err)
 	}
-	for _, c := range card.Choices {
-		if c.Kind == "accept" {
-			if r, err := client.Do(ctx, uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Choice: c.ID}, nil); err != nil || r.Status != uicontract.Done {
-				t.Fatalf("%+v, %v", r, err)
-			}
-		}
-	}
-	wait("the end of the turn", func(v *headless.View) bool { return v.Open(ref.Thread).Head.TurnStatus == "completed" })
+	c.Must(c.Choose(card, "accept"))
+	c.Turn(id, turn, "completed")
 	if data, err := os.ReadFile(written); err != nil || len(data) == 0 {
-		watch.Look(func(v *headless.View) {
-			for _, i := range v.Open(ref.Thread).Window.Items {
+		c.Watch.Look(func(v *headless.View) {
+			for _, i := range v.Open(id).Window.Items {
 				t.Logf("%s %s: %+v, command %+v", i.Type, i.Status, i.Text, i.Command)
 			}
 		})
 		t.Errorf("the approved command wrote %q, %v", data, err)
 	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the end: %v\n%s", err, said.String())
-	}
-	if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
-		t.Errorf("codex (pid %d) is left: %v", pid, err)
-	}
+	c.Interrupt(pid)
 	left, err := filepath.Glob(filepath.Join(home, "sekisho", "relay", "*"))
 	if err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)

@@ -55,13 +55,13 @@ func TestReport10WaitingWithoutARequest(t *testing.T) {
 		appserver.Auto("thread/turns/list", appserver.Page(nil, appserver.Turn("u", "inProgress"))),
 		appserver.Expect("turn/interrupt", appserver.Object{"threadId": "t", "turnId": "u"}), appserver.Reply("turn/interrupt", appserver.Object{}),
 		of.StatusChanged(appserver.Status(false))}))
-	d.must(d.do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil))
-	d.wait("that it waits", func(v *headless.View) bool {
+	d.Must(d.Do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil))
+	d.Wait("that it waits", func(v *headless.View) bool {
 		o := shown(v)
 		return o.Head.Waits && o.Head.Mode == uicontract.Viewing && o.Head.Thread.Status.WaitsApproval && len(v.Cards) == 0
 	})
-	d.must(d.do(uicontract.CmdTurnInterrupt, uicontract.TurnRef{Thread: "t"}, nil))
-	d.wait("the end of waiting", func(v *headless.View) bool { return !shown(v).Head.Waits })
+	d.Must(d.Do(uicontract.CmdTurnInterrupt, uicontract.TurnRef{Thread: "t"}, nil))
+	d.Wait("the end of waiting", func(v *headless.View) bool { return !shown(v).Head.Waits })
 	d.sent("thread/resume", 0)
 }
 
@@ -96,22 +96,22 @@ func TestReport13OldCardsSendNothing(t *testing.T) {
 		appserver.Scripts(ready(), readable(appserver.Thread("t"), nil), of.ReplayedRequest(ask, 0), appserver.Script{
 			appserver.Answer("replayed", appserver.Object{"decision": "accept"}), of.Resolved(0)}))
 	d.running()
-	old := d.card("t")
+	old := d.Card("t")
 	d.server.Release("cut")
-	d.cardIs(old.ID, "generation_ended")
-	d.refused(d.choose(old, "accept"), "request.gone", "ended")
-	d.must(d.do(uicontract.CmdReconnect, nil, nil))
-	d.must(d.do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: "t"}, nil))
-	fresh := d.card("t")
+	d.CardIs(old.ID, "generation_ended")
+	d.refused(d.Choose(old, "accept"), "request.gone", "ended")
+	d.Must(d.Do(uicontract.CmdReconnect, nil, nil))
+	d.Must(d.Do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: "t"}, nil))
+	fresh := d.Card("t")
 	if fresh.ID == old.ID {
 		t.Errorf("the old card %s is open again", old.ID)
 	}
-	d.refused(d.choose(old, "accept"), "request.gone", "ended")
+	d.refused(d.Choose(old, "accept"), "request.gone", "ended")
 	if got := d.answers(); len(got) != 0 {
 		t.Errorf("the old card sent %q", got)
 	}
-	d.must(d.choose(fresh, "accept"))
-	d.cardIs(fresh.ID, "answered")
+	d.Must(d.Choose(fresh, "accept"))
+	d.CardIs(fresh.ID, "answered")
 	if got := d.answers(); len(got) != 1 {
 		t.Errorf("answers %q", got)
 	}
@@ -124,8 +124,8 @@ func TestReport13OldCardsSendNothing(t *testing.T) {
 func TestReport14AReloadedPageShowsEveryCard(t *testing.T) {
 	d := start(t, begun(appserver.Script{of.CommandApproval("i1", "ls").Labelled("1"), of.Permissions("i2").Labelled("2"), of.Question("i3", false, true).Labelled("3")}))
 	d.running()
-	d.wait("three cards", func(v *headless.View) bool { return len(v.Pending("t")) == 3 })
-	_, again := d.page("")
+	d.Wait("three cards", func(v *headless.View) bool { return len(v.Pending("t")) == 3 })
+	_, again := d.page()
 	again.Look(func(v *headless.View) {
 		if n := len(v.Pending("t")); n != 3 || v.Snapshots != 1 || len(v.Seen) != 0 {
 			t.Errorf("%d cards in the first snapshot", n)
@@ -188,8 +188,8 @@ func TestReport28ReconnectJoinsNothing(t *testing.T) {
 	}})
 	for i := range threads {
 		ref := uicontract.ThreadRef{Thread: relay.ThreadID("t" + strconv.Itoa(i))}
-		d.must(d.do(uicontract.CmdThreadOpen, ref, nil))
-		d.must(d.do(uicontract.CmdThreadJoin, ref, nil))
+		d.Must(d.Do(uicontract.CmdThreadOpen, ref, nil))
+		d.Must(d.Do(uicontract.CmdThreadJoin, ref, nil))
 	}
 	for _, m := range d.sent("thread/resume", threads) {
 		if !strings.Contains(string(m.Params), `"excludeTurns":true`) {
@@ -198,10 +198,10 @@ func TestReport28ReconnectJoinsNothing(t *testing.T) {
 	}
 	before := len(server.Sent("thread/items/list"))
 	d.server.Release("cut")
-	d.wait("the end", func(v *headless.View) bool { return v.Connection.State == uicontract.AwaitManual })
-	d.must(d.do(uicontract.CmdReconnect, nil, nil))
+	d.Wait("the end", func(v *headless.View) bool { return v.Connection.State == uicontract.AwaitManual })
+	d.Must(d.Do(uicontract.CmdReconnect, nil, nil))
 	d.received("thread/items/list", before+threads)
-	d.wait("every thread read again", func(v *headless.View) bool {
+	d.Wait("every thread read again", func(v *headless.View) bool {
 		fresh := 0
 		for _, o := range v.Snapshot.Open {
 			if !o.Head.Stale && o.Head.Mode == uicontract.Viewing {
@@ -227,13 +227,13 @@ func TestReport35APageGoesOnWhereItWas(t *testing.T) {
 		of.Completed(appserver.AgentMessage("m", "one two three"))}, of.EndTurn()))
 	d.running()
 	d.held("away")
-	d.wait("the first word", func(v *headless.View) bool { return strings.Join(v.Texts("t", "agentMessage"), "") == "one " })
+	d.Wait("the first word", func(v *headless.View) bool { return strings.Join(v.Texts("t", "agentMessage"), "") == "one " })
 	var last string
 	d.look(func(v *headless.View) { last = v.Last })
 	d.server.Release("away")
-	d.turn("t", "u", "completed")
+	d.Turn("t", "u", "completed")
 
-	stream, err := d.client.Stream(d.ctx, last)
+	stream, err := d.Client.Stream(d.Ctx, last)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,9 +272,9 @@ func TestReport35APageGoesOnWhereItWas(t *testing.T) {
 func TestReport37AnotherWriterIsExplained(t *testing.T) {
 	d := start(t, appserver.Scripts(ready(), readable(appserver.Thread("t"), nil, appserver.Entry("u", appserver.AgentMessage("m", "before"))), appserver.Script{
 		appserver.Expect("thread/resume", nil), appserver.Fail("thread/resume", -32600, appserver.ActiveWriter)}))
-	d.must(d.do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil))
-	d.ended(d.do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: "t"}, nil), uicontract.Failed, "call.rejected", "writer_conflict")
-	d.wait("the reason", func(v *headless.View) bool {
+	d.Must(d.Do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil))
+	d.ended(d.Do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: "t"}, nil), uicontract.Failed, "call.rejected", "writer_conflict")
+	d.Wait("the reason", func(v *headless.View) bool {
 		o := shown(v)
 		return o.Head.Problem != nil && o.Head.Problem.Variant == "writer_conflict" && o.Head.Mode == uicontract.Viewing && len(o.Window.Items) == 1
 	})
@@ -340,13 +340,13 @@ func TestReport37TheNextWaitsForTheLastOne(t *testing.T) {
 func TestReport45DraftsSurvive(t *testing.T) {
 	d := start(t, appserver.Scripts(ready(), appserver.Script{appserver.Hold("cut"), appserver.Drop()}), ready())
 	for thread, text := range map[relay.ThreadID]string{"a": "for a", "b": "for b", "": "for a new one"} {
-		d.must(d.do(uicontract.CmdDraftSet, uicontract.Draft{Thread: thread, Text: text, Revision: 2}, nil))
+		d.Must(d.Do(uicontract.CmdDraftSet, uicontract.Draft{Thread: thread, Text: text, Revision: 2}, nil))
 	}
-	d.must(d.do(uicontract.CmdDraftSet, uicontract.Draft{Thread: "a", Text: "older", Revision: 1}, nil))
+	d.Must(d.Do(uicontract.CmdDraftSet, uicontract.Draft{Thread: "a", Text: "older", Revision: 1}, nil))
 	d.server.Release("cut")
-	d.wait("the end", func(v *headless.View) bool { return v.Connection.State == uicontract.AwaitManual })
-	d.must(d.do(uicontract.CmdReconnect, nil, nil))
-	_, again := d.page("")
+	d.Wait("the end", func(v *headless.View) bool { return v.Connection.State == uicontract.AwaitManual })
+	d.Must(d.Do(uicontract.CmdReconnect, nil, nil))
+	_, again := d.page()
 	again.Look(func(v *headless.View) {
 		got := map[relay.ThreadID]string{}
 		for _, draft := range v.Drafts {

@@ -83,10 +83,10 @@ func TestReport27ThreeKindsOfEnd(t *testing.T) {
 				s.connector = child(t, script)
 			}
 			d := startOn(t, server, s)
-			d.thread()
-			d.wait("the end", func(v *headless.View) bool { return v.Connection.State == uicontract.AwaitManual })
+			d.Thread()
+			d.Wait("the end", func(v *headless.View) bool { return v.Connection.State == uicontract.AwaitManual })
 			if !c.remote {
-				d.wait("the end of the process", func(v *headless.View) bool { return v.Connection.Process != nil && !v.Connection.Process.Running })
+				d.Wait("the end of the process", func(v *headless.View) bool { return v.Connection.Process != nil && !v.Connection.Process.Running })
 			}
 			d.look(func(v *headless.View) {
 				p := v.Connection.Problem

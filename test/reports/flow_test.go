@@ -21,13 +21,13 @@ func TestReport24AStalledPageStallsNothing(t *testing.T) {
 	var s setup
 	s.over(t, server, "")
 	d := startOn(t, server, s)
-	stalled, err := d.client.Stream(d.ctx, "")
+	stalled, err := d.Client.Stream(d.Ctx, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stalled.Close()
 	d.running()
-	d.turn("t", "u", "completed") // on the other page
+	d.Turn("t", "u", "completed") // on the other page
 	d.look(func(v *headless.View) {
 		text := shown(v).Window.Items[1].Text
 		if want := len("w0 ")*10 + len("w10 ")*90 + len("w100 ")*900 + len("w1000 ")*9000 + len("w10000 ")*10_000; text == nil || len(text.Text)+text.Left != want {
@@ -68,14 +68,14 @@ func TestReport32ParametersFitTheVersion(t *testing.T) {
 				appserver.Expect("thread/resume", nil), appserver.Reply("thread/resume", appserver.ThreadResult(appserver.Thread("t"))),
 				appserver.Auto("thread/items/list", appserver.Page("c1", appserver.Entry("u", appserver.AgentMessage("m2", "new")))),
 			}))
-			d.must(d.do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil))
+			d.Must(d.Do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil))
 			var older uicontract.OlderResult
-			d.must(d.do(uicontract.CmdThreadOlder, uicontract.ThreadRef{Thread: "t"}, &older))
+			d.Must(d.Do(uicontract.CmdThreadOlder, uicontract.ThreadRef{Thread: "t"}, &older))
 			if older != (uicontract.OlderResult{Added: 1}) {
 				t.Errorf("%+v", older)
 			}
-			d.must(d.do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: "t"}, nil))
-			d.wait("both", func(v *headless.View) bool { return strings.Join(v.Texts("t", "agentMessage"), " ") == "old new" })
+			d.Must(d.Do(uicontract.CmdThreadJoin, uicontract.ThreadRef{Thread: "t"}, nil))
+			d.Wait("both", func(v *headless.View) bool { return strings.Join(v.Texts("t", "agentMessage"), " ") == "old new" })
 			for method, want := range map[string]string{
 				"thread/resume":     `[{"threadId":"t","excludeTurns":true}]`,
 				"thread/read":       `[{"threadId":"t","includeTurns":false} {"threadId":"t","includeTurns":false}]`,
@@ -96,16 +96,16 @@ func TestReport32ParametersFitTheVersion(t *testing.T) {
 // proves R-REC-04
 func TestReport33PagesInACircle(t *testing.T) {
 	d := start(t, appserver.Scripts(ready(), readable(appserver.Thread("t"), nil), appserver.CyclicPages("thread/items/list")))
-	d.must(d.do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil))
+	d.Must(d.Do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil))
 	more := uicontract.OlderResult{More: true}
 	reads := 0
 	for ; more.More && reads < 10; reads++ {
-		d.must(d.do(uicontract.CmdThreadOlder, uicontract.ThreadRef{Thread: "t"}, &more))
+		d.Must(d.Do(uicontract.CmdThreadOlder, uicontract.ThreadRef{Thread: "t"}, &more))
 	}
 	if more.More || reads > 3 {
 		t.Errorf("%d reads, %+v", reads, more)
 	}
-	d.wait("the reason", func(v *headless.View) bool {
+	d.Wait("the reason", func(v *headless.View) bool {
 		p := shown(v).Head.Problem
 		return p != nil && p.Code == "relay.sync_failed" && p.Variant == "cursor" && !shown(v).Head.Older
 	})
@@ -121,16 +121,16 @@ func TestReport42AMessageThatIsTooLarge(t *testing.T) {
 	var s setup
 	s.over(t, server, "")
 	d := startOn(t, server, s)
-	d.thread()
-	d.must(d.do(uicontract.CmdDraftSet, uicontract.Draft{Thread: "t", Text: "my words", Revision: 1}, nil))
-	d.refused(d.do(uicontract.CmdTurnSend, uicontract.TurnSend{Thread: "t", Text: strings.Repeat("x", 17<<20)}, nil), "connection.outbound_too_large", "")
+	d.Thread()
+	d.Must(d.Do(uicontract.CmdDraftSet, uicontract.Draft{Thread: "t", Text: "my words", Revision: 1}, nil))
+	d.refused(d.Do(uicontract.CmdTurnSend, uicontract.TurnSend{Thread: "t", Text: strings.Repeat("x", 17<<20)}, nil), "connection.outbound_too_large", "")
 	d.sent("turn/start", 0)
-	d.wait("proof that it was not sent", func(v *headless.View) bool {
+	d.Wait("proof that it was not sent", func(v *headless.View) bool {
 		o := outcome(v)
 		return o.Kind == string(uicontract.CmdTurnSend) && o.State == uicontract.OutcomeNotSent && draft(v) == "my words"
 	})
-	d.send("t", "hello")
-	d.turn("t", "u", "completed")
+	d.Send("t", "hello")
+	d.Turn("t", "u", "completed")
 	d.sent("turn/start", 1)
 }
 
@@ -144,15 +144,15 @@ func TestReport43AnAnswerThatIsTooLarge(t *testing.T) {
 	var s setup
 	s.over(t, server, "")
 	d := startOn(t, server, s)
-	d.must(d.do(uicontract.CmdDraftSet, uicontract.Draft{Thread: "t", Text: "my words", Revision: 1}, nil))
-	d.ended(d.do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil), uicontract.Unknown, "call.outcome_unknown", "malformed")
+	d.Must(d.Do(uicontract.CmdDraftSet, uicontract.Draft{Thread: "t", Text: "my words", Revision: 1}, nil))
+	d.ended(d.Do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil), uicontract.Unknown, "call.outcome_unknown", "malformed")
 	d.look(func(v *headless.View) {
 		if v.Connection.State != uicontract.Connected {
 			t.Errorf("after 40 MiB: %+v", v.Connection)
 		}
 	})
-	d.ended(d.do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil), uicontract.Unknown, "call.outcome_unknown", "cut")
-	d.wait("the reason", func(v *headless.View) bool {
+	d.ended(d.Do(uicontract.CmdThreadOpen, uicontract.ThreadRef{Thread: "t"}, nil), uicontract.Unknown, "call.outcome_unknown", "cut")
+	d.Wait("the reason", func(v *headless.View) bool {
 		p := v.Connection.Problem
 		return v.Connection.State == uicontract.AwaitManual && p != nil && p.Code == "connection.inbound_too_large" && p.Remedy != "" && draft(v) == "my words"
 	})
@@ -168,8 +168,8 @@ func TestReport44AHugePreview(t *testing.T) {
 	script := readyAs("0.159.1")
 	script = append(script, appserver.Auto("thread/list", appserver.Page(nil, thread)))
 	d := start(t, script)
-	d.must(d.do(uicontract.CmdThreadList, uicontract.ThreadList{}, nil))
-	d.wait("the list", func(v *headless.View) bool { return len(v.Threads) == 1 })
+	d.Must(d.Do(uicontract.CmdThreadList, uicontract.ThreadList{}, nil))
+	d.Wait("the list", func(v *headless.View) bool { return len(v.Threads) == 1 })
 	d.look(func(v *headless.View) {
 		if data, err := uicontract.Encode(v.Threads); err != nil || len(data) > 1000 || len(v.Threads[0].Title) > 300 {
 			t.Errorf("the list has %d bytes, a title %d", len(data), len(v.Threads[0].Title))

@@ -30,9 +30,9 @@ import (
 // proves R-CON-05, R-CONN-09
 func TestReport06AThousandMalformedMessages(t *testing.T) {
 	d := start(t, appserver.Scripts(ready(), appserver.StartThread("t"), appserver.Malformed(1000), appserver.UnknownRequests(), of.TextTurn("m", "still here")))
-	d.thread()
-	d.send("t", "hello")
-	d.turn("t", "u", "completed")
+	d.Thread()
+	d.Send("t", "hello")
+	d.Turn("t", "u", "completed")
 	d.look(func(v *headless.View) {
 		if v.Connection.State != uicontract.Connected || len(v.Cards) != 0 || strings.Join(v.Texts("t", "agentMessage"), "") != "still here" {
 			t.Errorf("%+v, %d cards, %q", v.Connection, len(v.Cards), v.Texts("t", "agentMessage"))
@@ -55,13 +55,13 @@ func TestReport06Storm(t *testing.T) {
 		c.start(recorded(t), *frames)
 		return worker.Link{Conn: c}, nil
 	}})
-	d.thread()
+	d.Thread()
 	close(c.begin)
 	passed := <-c.passed
 	server.Release("storm")
-	d.send("t", "hello")
-	d.turn("t", "u", "completed")
-	d.wait("the answer", func(v *headless.View) bool {
+	d.Send("t", "hello")
+	d.Turn("t", "u", "completed")
+	d.Wait("the answer", func(v *headless.View) bool {
 		return v.Connection.State == uicontract.Connected && v.Connection.Generation == 1 && strings.Join(v.Texts("t", "agentMessage"), "") == "still here"
 	})
 	if passed*2 < *frames {

@@ -33,10 +33,10 @@ func TestReport19EveryOrderBeforeTheEnd(t *testing.T) {
 			script = append(script, steps[i])
 		}
 		d := start(t, append(script, appserver.Exit(0)))
-		if turn := d.send(d.thread(), "hello"); turn != "u" {
+		if turn := d.Send(d.Thread(), "hello"); turn != "u" {
 			t.Errorf("%v: turn %q", order, turn)
 		}
-		d.wait("the end", func(v *headless.View) bool { return v.Connection.State == uicontract.AwaitManual })
+		d.Wait("the end", func(v *headless.View) bool { return v.Connection.State == uicontract.AwaitManual })
 		d.look(func(v *headless.View) {
 			if got := v.Texts("t", "agentMessage"); len(got) != 1 || got[0] != "the answer" {
 				t.Errorf("%v: shown %q", order, got)
@@ -141,7 +141,7 @@ func (r *recorder) first(want func(any) bool) (time.Time, bool) {
 
 // execute runs a command on the worker of a bubble.
 func (d *desk) execute(kind uicontract.CommandKind, params any) uicontract.Result {
-	result := d.worker.Execute(d.ctx, uicontract.Command{Version: uicontract.Version, Owner: d.owner, Operation: headless.Operation(), Kind: kind}, params)
+	result := d.worker.Execute(d.Ctx, uicontract.Command{Version: uicontract.Version, Owner: d.owner, Operation: headless.Operation(), Kind: kind}, params)
 	var as uicontract.ConnectedAs
 	if kind == uicontract.CmdConnect && result.Status == uicontract.Done && uicontract.Decode(result.Value, &as) == nil {
 		d.owner = as.Owner
@@ -202,21 +202,21 @@ func TestReport22AStaleTurn(t *testing.T) {
 		appserver.Hold("asked"),
 	}, next.TextTurn("m", "yes")))
 	d.running()
-	d.turn("t", "u", "running")
-	d.ended(d.do(uicontract.CmdTurnInterrupt, uicontract.TurnRef{Thread: "t"}, nil), uicontract.Failed, "call.rejected", "turn_over")
-	d.turn("t", "u", "over")
-	d.must(d.do(uicontract.CmdDraftSet, uicontract.Draft{Thread: "t", Text: "go on", Revision: 1}, nil))
-	d.ended(d.do(uicontract.CmdTurnSend, uicontract.TurnSend{Thread: "t", Text: "go on"}, nil), uicontract.Failed, "call.rejected", "turn_over")
+	d.Turn("t", "u", "running")
+	d.ended(d.Do(uicontract.CmdTurnInterrupt, uicontract.TurnRef{Thread: "t"}, nil), uicontract.Failed, "call.rejected", "turn_over")
+	d.Turn("t", "u", "over")
+	d.Must(d.Do(uicontract.CmdDraftSet, uicontract.Draft{Thread: "t", Text: "go on", Revision: 1}, nil))
+	d.ended(d.Do(uicontract.CmdTurnSend, uicontract.TurnSend{Thread: "t", Text: "go on"}, nil), uicontract.Failed, "call.rejected", "turn_over")
 	d.sent("turn/start", 2)
-	d.wait("the text is kept", func(v *headless.View) bool {
+	d.Wait("the text is kept", func(v *headless.View) bool {
 		o := outcome(v)
 		return draft(v) == "go on" && o.State == uicontract.OutcomeConfirmed && o.Rejected
 	})
 	d.server.Release("asked")
-	if turn := d.send("t", "go on"); turn != "v" {
+	if turn := d.Send("t", "go on"); turn != "v" {
 		t.Errorf("turn %s", turn)
 	}
-	d.turn("t", "v", "completed")
+	d.Turn("t", "v", "completed")
 	starts := d.sent("turn/start", 3)
 	if len(starts) == 3 && messageID(t, starts[1]) == messageID(t, starts[2]) {
 		t.Error("the second message had the id of the first")
@@ -230,14 +230,14 @@ func TestReport22AStaleTurn(t *testing.T) {
 func TestReport23DoubleEnter(t *testing.T) {
 	d := start(t, appserver.Scripts(ready(), appserver.StartThread("t"), appserver.Script{
 		appserver.Expect("turn/start", nil), appserver.Hold("both"), appserver.Reply("turn/start", appserver.Object{"turn": appserver.Turn("u", "inProgress")}), of.TurnStarted()}))
-	d.thread()
+	d.Thread()
 	params := uicontract.TurnSend{Thread: "t", Text: "hello"}
 	op := headless.Operation()
 	results := make([]uicontract.Result, 2)
 	var wg sync.WaitGroup
 	for i := range results {
 		wg.Go(func() {
-			r, err := d.client.DoAs(d.ctx, op, uicontract.CmdTurnSend, params, nil)
+			r, err := d.Client.DoAs(d.Ctx, op, uicontract.CmdTurnSend, params, nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -245,8 +245,8 @@ func TestReport23DoubleEnter(t *testing.T) {
 		})
 	}
 	d.held("both")
-	d.wait("busy", func(v *headless.View) bool { return shown(v).Head.Busy })
-	d.refused(d.do(uicontract.CmdTurnSend, params, nil), "relay.command", "busy")
+	d.Wait("busy", func(v *headless.View) bool { return shown(v).Head.Busy })
+	d.refused(d.Do(uicontract.CmdTurnSend, params, nil), "relay.command", "busy")
 	d.server.Release("both")
 	wg.Wait()
 	for _, r := range results {

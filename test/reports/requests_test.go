@@ -8,6 +8,7 @@ import (
 	"sekisho/internal/relay/uicontract"
 	"sekisho/test/fakes/appserver"
 	"sekisho/test/headless"
+	"sekisho/test/relayworld"
 )
 
 var of = appserver.Of{Thread: "t", Turn: "u"}
@@ -20,7 +21,7 @@ func begun(parts ...appserver.Script) appserver.Script {
 // running starts the thread and the turn of begun.
 func (d *desk) running() {
 	d.t.Helper()
-	d.send(d.thread(), "hello")
+	d.Send(d.Thread(), "hello")
 }
 
 // A method is what it is called, letter by letter: a name that resembles an approval is none, and nobody is asked.
@@ -30,7 +31,7 @@ func (d *desk) running() {
 func TestReport01NamesThatResembleApprovals(t *testing.T) {
 	d := start(t, begun(appserver.UnknownRequests(), of.EndTurn()))
 	d.running()
-	d.turn("t", "u", "completed")
+	d.Turn("t", "u", "completed")
 	d.look(func(v *headless.View) {
 		if len(v.Cards) != 0 {
 			t.Errorf("cards %+v", v.Cards)
@@ -57,18 +58,18 @@ func TestReport02NobodyIsThere(t *testing.T) {
 		appserver.Expect("thread/turns/list", nil), appserver.Reply("thread/turns/list", appserver.Page(nil)),
 		appserver.Expect("thread/items/list", nil), appserver.Reply("thread/items/list", appserver.Page(nil))}))
 	d := startOn(t, server, setup{alone: true})
-	if r := d.worker.Execute(d.ctx, uicontract.Command{Operation: "a", Kind: uicontract.CmdConnect}, &uicontract.Connect{}); r.Status != uicontract.Done {
+	if r := d.worker.Execute(d.Ctx, uicontract.Command{Operation: "a", Kind: uicontract.CmdConnect}, &uicontract.Connect{}); r.Status != uicontract.Done {
 		t.Fatalf("%+v", r.Problem)
 	}
 	// The answer to this arrives after the requests: they had their chance to be answered by nobody.
-	if r := d.worker.Execute(d.ctx, uicontract.Command{Operation: "b", Kind: uicontract.CmdThreadOpen}, &uicontract.ThreadRef{Thread: "t"}); r.Status != uicontract.Done {
+	if r := d.worker.Execute(d.Ctx, uicontract.Command{Operation: "b", Kind: uicontract.CmdThreadOpen}, &uicontract.ThreadRef{Thread: "t"}); r.Status != uicontract.Done {
 		t.Fatalf("%+v", r.Problem)
 	}
 	if got := d.answers(); len(got) != 0 {
 		t.Errorf("answered without anybody: %q", got)
 	}
-	d.client, d.watch = d.page("")
-	d.wait("three cards", func(v *headless.View) bool { return len(v.Pending("t")) == 3 })
+	d.Client, d.Watch = d.page()
+	d.Wait("three cards", func(v *headless.View) bool { return len(v.Pending("t")) == 3 })
 	if got := d.answers(); len(got) != 0 {
 		t.Errorf("answered by looking: %q", got)
 	}
@@ -81,12 +82,12 @@ func TestReport02NobodyIsThere(t *testing.T) {
 func TestReport03ElicitationsAreAnsweredInTheirOwnWords(t *testing.T) {
 	d := start(t, begun(appserver.Script{of.Form().Labelled("form"), appserver.Answer("form", appserver.Object{"action": "decline"}), of.TurnCompleted("completed")}))
 	d.running()
-	card := d.card("t")
+	card := d.Card("t")
 	if string(card.Kind) != string(ask.FormCard) {
 		t.Errorf("shown as %s", card.Kind)
 	}
-	d.must(d.do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Choice: "decline"}, nil))
-	d.turn("t", "u", "completed")
+	d.Must(d.Do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Choice: "decline"}, nil))
+	d.Turn("t", "u", "completed")
 	if got := d.answers(); len(got) != 1 || strings.Contains(got[0], "decision") || !strings.Contains(got[0], `"result":{"action":"decline"`) {
 		t.Errorf("answered %q", got)
 	}
@@ -101,12 +102,12 @@ func TestReport04ToolApprovals(t *testing.T) {
 	d := start(t, begun(appserver.Script{of.ToolApproval("erase").Labelled("tool"),
 		appserver.Answer("tool", appserver.Object{"action": "accept", "_meta": appserver.Object{"persist": "session"}}), of.TurnCompleted("completed")}))
 	d.running()
-	card := d.card("t")
-	if string(card.Kind) != string(ask.ToolCard) || card.Tool == nil || card.Form != nil || kinds(card) != "accept acceptSession acceptAlways decline cancel" {
-		t.Errorf("shown as %s with %q", card.Kind, kinds(card))
+	card := d.Card("t")
+	if string(card.Kind) != string(ask.ToolCard) || card.Tool == nil || card.Form != nil || relayworld.Kinds(card) != "accept acceptSession acceptAlways decline cancel" {
+		t.Errorf("shown as %s with %q", card.Kind, relayworld.Kinds(card))
 	}
-	d.must(d.choose(card, "acceptSession"))
-	d.turn("t", "u", "completed")
+	d.Must(d.Choose(card, "acceptSession"))
+	d.Turn("t", "u", "completed")
 	if got := d.answers(); len(got) != 1 || !strings.Contains(got[0], `"result":{"action":"accept","content":null,"_meta":{"persist":"session"}}`) {
 		t.Errorf("answered %q", got)
 	}
@@ -124,11 +125,11 @@ func TestReport07WhatIsNeverDoneIsRefusedAtOnce(t *testing.T) {
 		of.CommandApproval("i1", "ls").Labelled("pending"),
 	}))
 	d.running()
-	d.card("t") // it came after the refusals, which were in order and did not wait for anybody
+	d.Card("t") // it came after the refusals, which were in order and did not wait for anybody
 	if got := d.answers(); len(got) != 3 {
 		t.Errorf("answers %q", got)
 	}
-	d.wait("reasons", func(v *headless.View) bool { return len(v.Notices) == 3 })
+	d.Wait("reasons", func(v *headless.View) bool { return len(v.Notices) == 3 })
 }
 
 // Permissions have a card of their own, with each thing to grant apart.
@@ -139,7 +140,7 @@ func TestReport08PermissionsHaveACard(t *testing.T) {
 	d := start(t, begun(appserver.Script{of.Permissions("i"), appserver.Answer("item/permissions/requestApproval",
 		appserver.Object{"permissions": appserver.Object{"network": appserver.Object{"enabled": true}}, "scope": "turn"}), of.TurnCompleted("completed")}))
 	d.running()
-	card := d.card("t")
+	card := d.Card("t")
 	if card.Permissions == nil || string(card.Kind) != string(ask.PermissionsCard) || len(card.Permissions.Grants) != 2 {
 		t.Fatalf("shown as %s %+v", card.Kind, card.Permissions)
 	}
@@ -147,8 +148,8 @@ func TestReport08PermissionsHaveACard(t *testing.T) {
 	if card.Permissions.Grants[1].Kind == "network" {
 		network = card.Permissions.Grants[1].ID
 	}
-	d.must(d.do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Grants: []string{network}}, nil))
-	d.turn("t", "u", "completed")
+	d.Must(d.Do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Grants: []string{network}}, nil))
+	d.Turn("t", "u", "completed")
 	if got := d.answers(); len(got) != 1 || strings.Contains(got[0], "fileSystem") {
 		t.Errorf("answered %q", got)
 	}
@@ -162,15 +163,15 @@ func TestReport15ExactlyTheOfferedChoices(t *testing.T) {
 	d := start(t, begun(appserver.Script{of.CommandApproval("i", "ls", "accept", "cancel"), appserver.Answer("item/commandExecution/requestApproval", appserver.Object{"decision": "accept"}),
 		of.TurnCompleted("completed")}))
 	d.running()
-	card := d.card("t")
-	if got := kinds(card); got != "accept cancel" {
+	card := d.Card("t")
+	if got := relayworld.Kinds(card); got != "accept cancel" {
 		t.Errorf("offered %q", got)
 	}
 	for _, id := range []string{"2", "acceptForSession", ""} {
-		d.refused(d.do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Choice: id}, nil), "answer.invalid", "choice")
+		d.refused(d.Do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Choice: id}, nil), "answer.invalid", "choice")
 	}
-	d.must(d.choose(card, "accept"))
-	d.turn("t", "u", "completed")
+	d.Must(d.Choose(card, "accept"))
+	d.Turn("t", "u", "completed")
 }
 
 // Each choice is sent as itself: the grant for a session is a grant, and no other choice.
@@ -189,11 +190,11 @@ func TestReport17EachChoiceIsItself(t *testing.T) {
 	d := start(t, begun(script, of.EndTurn()))
 	d.running()
 	for _, name := range names {
-		card := d.card("t")
-		d.must(d.choose(card, name))
-		d.cardIs(card.ID, "answered")
+		card := d.Card("t")
+		d.Must(d.Choose(card, name))
+		d.CardIs(card.ID, "answered")
 	}
-	d.turn("t", "u", "completed")
+	d.Turn("t", "u", "completed")
 }
 
 // A permission that is not understood is refused by its name, with everything that was asked beside it.
@@ -205,8 +206,8 @@ func TestReport18UnknownPermissions(t *testing.T) {
 		"environmentId": "local", "permissions": appserver.Object{"network": appserver.Object{"enabled": true}, "fileSystem": nil, "camera": appserver.Object{"enabled": true}}}).Invalid()
 	d := start(t, begun(appserver.Script{ask, appserver.Refusal("item/permissions/requestApproval", -32602), of.TurnCompleted("completed")}))
 	d.running()
-	d.turn("t", "u", "completed")
-	d.wait("the reason", func(v *headless.View) bool {
+	d.Turn("t", "u", "completed")
+	d.Wait("the reason", func(v *headless.View) bool {
 		return len(v.Notices) == 1 && v.Notices[0].Problem.Code == "request.refused" && strings.Contains(v.Notices[0].Problem.Text, "camera")
 	})
 }
@@ -220,10 +221,10 @@ func TestReport46QuestionsOutliveTheirTurn(t *testing.T) {
 		appserver.Hold("looked"), appserver.Answer("question", appserver.Object{"answers": appserver.Object{"q1": appserver.Object{"answers": []any{"B"}}}}),
 		of.Resolved(0)}))
 	d.running()
-	d.turn("t", "u", "completed")
-	card := d.card("t")
+	d.Turn("t", "u", "completed")
+	card := d.Card("t")
 	d.server.Release("looked")
 	option := card.Questions.Questions[0].Options[1].ID
-	d.must(d.do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Replies: map[string]ask.Reply{card.Questions.Questions[0].ID: {Option: &option}}}, nil))
-	d.cardIs(card.ID, "answered")
+	d.Must(d.Do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Replies: map[string]ask.Reply{card.Questions.Questions[0].ID: {Option: &option}}}, nil))
+	d.CardIs(card.ID, "answered")
 }

@@ -25,15 +25,15 @@ func TestReport47TheTokenIsSeenNowhere(t *testing.T) {
 	s.over(t, server, canary)
 	d := startOn(t, server, s)
 	d.running()
-	d.turn("t", "u", "completed")
-	results := []uicontract.Result{d.do(uicontract.CmdProbe, nil, nil)}
+	d.Turn("t", "u", "completed")
+	results := []uicontract.Result{d.Do(uicontract.CmdProbe, nil, nil)}
 	server.Release("cut")
-	d.wait("the end", func(v *headless.View) bool { return v.Connection.State == uicontract.AwaitManual })
+	d.Wait("the end", func(v *headless.View) bool { return v.Connection.State == uicontract.AwaitManual })
 	write(t, s.profile.TokenFile, "wrong-"+canary+"\n")
-	denied := d.do(uicontract.CmdReconnect, nil, nil)
+	denied := d.Do(uicontract.CmdReconnect, nil, nil)
 	d.ended(denied, uicontract.Failed, "connection.unauthorized", "")
 	write(t, s.profile.TokenFile, canary+"\r\n\x00second line")
-	results = append(results, denied, d.do(uicontract.CmdReconnect, nil, nil))
+	results = append(results, denied, d.Do(uicontract.CmdReconnect, nil, nil))
 
 	texts := map[string]string{"log": d.log.String()}
 	d.look(func(v *headless.View) { texts["events"] = asJSON(t, v) })
@@ -60,7 +60,7 @@ func TestReport48KeysAreInNoLog(t *testing.T) {
 		t.Fatalf("the key of %s is not in the fragment", origin)
 	}
 	body := asJSON(t, uicontract.KeyExchange{Version: uicontract.Version, Key: key})
-	req, err := http.NewRequestWithContext(d.ctx, http.MethodPost, origin+uicontract.PathSession, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(d.Ctx, http.MethodPost, origin+uicontract.PathSession, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestReport48KeysAreInNoLog(t *testing.T) {
 	decode(t, answer(t, req, http.StatusOK), &granted)
 	// A key in a query is no key, and is not written down either.
 	for _, path := range []string{uicontract.PathStream, uicontract.PathCommand, "/"} {
-		req, err := http.NewRequestWithContext(d.ctx, http.MethodGet, origin+path+"?token="+granted.Session+"&key="+key, nil)
+		req, err := http.NewRequestWithContext(d.Ctx, http.MethodGet, origin+path+"?token="+granted.Session+"&key="+key, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,20 +1,13 @@
 package reports
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"sekisho/config"
-	"sekisho/internal/locale"
-	"sekisho/internal/relay"
 	"sekisho/internal/relay/profile"
 	"sekisho/internal/relay/transport"
 	"sekisho/internal/relay/uicontract"
@@ -22,6 +15,7 @@ import (
 	"sekisho/internal/relay/worker"
 	"sekisho/test/fakes/appserver"
 	"sekisho/test/headless"
+	"sekisho/test/relayworld"
 )
 
 func TestMain(m *testing.M) {
@@ -53,48 +47,20 @@ func readable(thread appserver.Object, next any, items ...any) appserver.Script 
 	}
 }
 
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *buffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *buffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func texts(t *testing.T) *locale.Catalogue {
-	t.Helper()
-	english, err := locale.Parse(shipped.English())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return locale.New(locale.English, english, english)
-}
-
 // desk is a worker with its endpoint and a front end, connected to a fake server.
 type desk struct {
+	relayworld.Front
 	t        *testing.T
-	ctx      context.Context
 	server   *appserver.Server
-	log      *buffer
+	log      *relayworld.Log
 	worker   *worker.Worker
 	endpoint *web.Server
-	client   *headless.Client
-	watch    *headless.Watcher
 	owner    uint64 // epoch, for commands that go around the client
 }
 
 type setup struct {
 	profile   profile.Profile
-	connector func(context.Context, profile.Profile, *slog.Logger) (worker.Link, error)
+	connector relayworld.Connect
 	alone     bool // no front end, and no connection yet
 	inside    bool // of a synctest bubble: no endpoint
 }
@@ -120,7 +86,7 @@ func startOn(t *testing.T, server *appserver.Server, s setup) *desk {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Hour)
 	t.Cleanup(cancel)
-	d := &desk{t: t, ctx: ctx, server: server, log: &buffer{}}
+	d := &desk{Front: relayworld.Front{T: t, Ctx: ctx, Patience: patience}, t: t, server: server, log: &relayworld.Log{}}
 	if s.profile.Name == "" {
 		s.profile = profile.Profile{Name: "local", LocalRoot: appserver.Dir, ServerRoot: appserver.Dir, Enabled: true}
 	}
@@ -129,21 +95,22 @@ func startOn(t *testing.T, server *appserver.Server, s setup) *desk {
 			return worker.Link{Conn: server.Pipe()}, nil
 		}
 	}
-	log := slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	d.worker = worker.New(ctx, worker.Options{Profiles: profile.Set{Profiles: []profile.Profile{s.profile}, Selected: s.profile.Name}, Instance: "i", Relay: "test",
-		Texts: texts(t), Log: log, Connector: s.connector})
-	t.Cleanup(d.worker.Close)
+	o := relayworld.Options{Profiles: []profile.Profile{s.profile}, Connect: s.connector, Log: d.log}
 	if s.inside {
+		var err error
+		if d.worker, err = relayworld.NewWorker(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(d.worker.Close)
 		return d
 	}
-	var err error
-	if d.endpoint, err = web.Listen(ctx, "127.0.0.1:0", web.Options{Backend: backend{d.worker}, Texts: texts(t), Log: log}); err != nil {
+	made, err := relayworld.Open(ctx, o)
+	if err != nil {
 		t.Fatal(err)
 	}
+	d.worker, d.endpoint = made.Worker, made.Endpoint
 	t.Cleanup(func() {
-		limited, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := d.endpoint.Close(limited); err != nil {
+		if err := made.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -155,53 +122,15 @@ func startOn(t *testing.T, server *appserver.Server, s setup) *desk {
 	if s.alone {
 		return d
 	}
-	d.client, d.watch = d.page("")
-	d.must(d.do(uicontract.CmdConnect, uicontract.Connect{}, nil))
+	d.Join(d.endpoint.Address(), "")
+	d.Must(d.Do(uicontract.CmdConnect, uicontract.Connect{}, nil))
 	return d
 }
 
-type backend struct{ *worker.Worker }
-
-func (b backend) Attach(id string) web.Stream { return b.Worker.Attach(id) }
-
-// page is a fresh front end that resumes after the event last.
-func (d *desk) page(last string) (*headless.Client, *headless.Watcher) {
+// page is another page, from the beginning.
+func (d *desk) page() (*headless.Client, *headless.Watcher) {
 	d.t.Helper()
-	client, err := headless.Connect(d.ctx, d.endpoint.Address())
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	watch, err := client.Watch(d.ctx, last)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.t.Cleanup(func() {
-		watch.Look(func(v *headless.View) {
-			for _, m := range v.Mismatch {
-				d.t.Errorf("the page: %s", m)
-			}
-		})
-		watch.Close()
-		client.Close()
-	})
-	d.waitOn(watch, "the beginning", func(v *headless.View) bool { return v.Batches > 0 })
-	return client, watch
-}
-
-func (d *desk) do(kind uicontract.CommandKind, params, value any) uicontract.Result {
-	d.t.Helper()
-	r, err := d.client.Do(d.ctx, kind, params, value)
-	if err != nil {
-		d.t.Fatalf("%s: %v", kind, err)
-	}
-	return r
-}
-
-func (d *desk) must(r uicontract.Result) {
-	d.t.Helper()
-	if r.Status != uicontract.Done {
-		d.t.Fatalf("%s: %+v", r.Status, r.Problem)
-	}
+	return d.Page(d.endpoint.Address(), "")
 }
 
 // refused requires that a command was refused with a code and a variant; nothing was sent then.
@@ -217,94 +146,9 @@ func (d *desk) ended(r uicontract.Result, status uicontract.Status, code, varian
 	}
 }
 
-func (d *desk) wait(what string, cond func(*headless.View) bool) {
-	d.t.Helper()
-	d.waitOn(d.watch, what, cond)
-}
-
-func (d *desk) waitOn(watch *headless.Watcher, what string, cond func(*headless.View) bool) {
-	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.ctx, patience)
-	defer cancel()
-	if err := watch.Wait(ctx, what, cond); err != nil {
-		watch.Look(func(v *headless.View) {
-			d.t.Logf("connection %+v; cards %+v; outcomes %+v; notices %+v; events %v", v.Connection, v.Cards, v.Outcomes, v.Notices, v.Log[max(0, len(v.Log)-30):])
-		})
-		d.t.Fatal(err)
-	}
-}
-
 func (d *desk) look(f func(*headless.View)) {
 	d.t.Helper()
-	d.watch.Look(f)
-}
-
-// thread starts a thread.
-func (d *desk) thread() relay.ThreadID {
-	d.t.Helper()
-	var ref uicontract.ThreadRef
-	d.must(d.do(uicontract.CmdThreadStart, uicontract.ThreadStart{}, &ref))
-	return ref.Thread
-}
-
-// send sends a message and returns its turn.
-func (d *desk) send(id relay.ThreadID, text string) relay.TurnID {
-	d.t.Helper()
-	var sent uicontract.TurnSent
-	d.must(d.do(uicontract.CmdTurnSend, uicontract.TurnSend{Thread: id, Text: text}, &sent))
-	return sent.Turn
-}
-
-// turn waits until a thread shows a turn with a status.
-func (d *desk) turn(id relay.ThreadID, turn relay.TurnID, status string) {
-	d.t.Helper()
-	d.wait(fmt.Sprintf("turn %s %s", turn, status), func(v *headless.View) bool {
-		t := v.Open(id)
-		return t != nil && t.Head.Turn == turn && t.Head.TurnStatus == status
-	})
-}
-
-// card waits for the one pending card of a thread.
-func (d *desk) card(id relay.ThreadID) uicontract.Card {
-	d.t.Helper()
-	var card uicontract.Card
-	d.wait("a card", func(v *headless.View) bool {
-		cards := v.Pending(id)
-		if len(cards) > 0 {
-			card = cards[0]
-		}
-		return len(cards) == 1
-	})
-	return card
-}
-
-// cardIs waits until a card is in a state.
-func (d *desk) cardIs(id, state string) {
-	d.t.Helper()
-	d.wait("card "+id+" "+state, func(v *headless.View) bool {
-		c := v.Card(id)
-		return c != nil && string(c.State) == state
-	})
-}
-
-// choose answers a card with the choice of a kind.
-func (d *desk) choose(card uicontract.Card, kind string) uicontract.Result {
-	d.t.Helper()
-	for _, c := range card.Choices {
-		if c.Kind == kind {
-			return d.do(uicontract.CmdCardAnswer, uicontract.Answer{Card: card.ID, Choice: c.ID}, nil)
-		}
-	}
-	d.t.Fatalf("the card offers no %s: %+v", kind, card.Choices)
-	return uicontract.Result{}
-}
-
-func kinds(card uicontract.Card) string {
-	var list []string
-	for _, c := range card.Choices {
-		list = append(list, c.Kind)
-	}
-	return strings.Join(list, " ")
+	d.Watch.Look(f)
 }
 
 // sent requires how often a method was sent so far.
@@ -327,7 +171,7 @@ func (d *desk) received(method string, n int) {
 		}
 		select {
 		case <-changed:
-		case <-d.ctx.Done():
+		case <-d.Ctx.Done():
 			d.t.Fatalf("waiting for %s: %v", method, d.server.Received())
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"sekisho/internal/relay/transport"
 	"sekisho/internal/relay/worker"
+	"sekisho/test/relayworld"
 )
 
 // lastWord is a word of the answer to the last message of a made thread, and nowhere else in it.
@@ -19,7 +20,7 @@ const lastWord = "unknown"
 // makeThread has turns real turns made by the remote server, two items of about 1 KiB each, and returns the thread's id. The
 // last answer is "unknown scenario last".
 func (w *world) makeThread(ctx context.Context, turns int) (string, error) {
-	link, err := worker.Connector{Env: w.env()}.Connect(ctx, w.profile, slog.New(slog.DiscardHandler))
+	link, err := worker.Connector{Env: relayworld.Env(w.home())}.Connect(ctx, w.profile, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return "", err
 	}

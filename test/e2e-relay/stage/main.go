@@ -13,8 +13,7 @@ import (
 	"sync"
 	"syscall"
 
-	"sekisho/internal/relay/transport"
-	"sekisho/test/fakes/mcp"
+	"sekisho/test/relayworld"
 )
 
 // request is one line of standard input; answer is one line of standard output. They are answered in the order in which
@@ -32,16 +31,8 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 }
 
-const serveMCP = "serve-mcp"
-
 func main() {
-	if transport.SuperviseChild() {
-		return
-	}
-	if len(os.Args) == 3 && os.Args[1] == serveMCP {
-		if err := mcp.Run(context.Background(), os.Args[2]); err != nil {
-			os.Exit(1)
-		}
+	if relayworld.Child() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -152,7 +143,7 @@ func (s *stage) do(r request) (any, error) {
 		defer s.mu.Unlock()
 		s.last++
 		s.worlds[s.last] = w
-		return map[string]any{"world": s.last, "address": w.endpoint.Address(), "work": w.work}, nil
+		return map[string]any{"world": s.last, "address": w.relay.Endpoint.Address(), "work": w.work}, nil
 	}
 	w, err := s.world(r.World)
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sekisho/test/relayworld"
 )
 
 // queries are what a program asks of its terminal, and what xterm answers.
@@ -40,7 +42,7 @@ func (w *world) resume(marker string) (any, error) {
 	}
 	defer pty.Close()
 	cmd := exec.Command(w.o.Codex, "resume", "--remote", w.profile.Endpoint, "--remote-auth-token-env", "RELAY_BENCH_TOKEN", w.thread)
-	cmd.Dir, cmd.Env = w.work, append(w.env(), "TERM=xterm-256color", "LANG=C.UTF-8", "RELAY_BENCH_TOKEN="+token)
+	cmd.Dir, cmd.Env = w.work, append(relayworld.Env(w.home()), "TERM=xterm-256color", "LANG=C.UTF-8", "RELAY_BENCH_TOKEN="+relayworld.Token)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Pdeathsig: syscall.SIGKILL}
 	began := time.Now()

@@ -3,31 +3,24 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"sekisho/config"
-	"sekisho/internal/locale"
 	"sekisho/internal/relay/codex"
 	"sekisho/internal/relay/profile"
 	"sekisho/internal/relay/uicontract"
-	"sekisho/internal/relay/web"
 	"sekisho/internal/relay/worker"
 	"sekisho/test/fakes/appserver"
 	"sekisho/test/fakes/responses"
+	"sekisho/test/relayworld"
 )
 
 // options of a world.
@@ -59,34 +52,14 @@ type world struct {
 	server   *appserver.Server
 	thread   string // the one that options.Turns made
 	profile  profile.Profile
-	process  *exec.Cmd
-	tape     *tape
-	log      *buffer
+	remote   *relayworld.Remote
+	tape     relayworld.Tape
+	log      relayworld.Log
 
-	mu       sync.Mutex
-	worker   *worker.Worker
-	endpoint *web.Server
-	address  string // of the endpoint, also after it was closed
+	mu      sync.Mutex
+	relay   *relayworld.Relay
+	address string // of its endpoint, also after it was closed
 }
-
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *buffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *buffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-const token = "canary-bearer-token-4f1c"
 
 // open makes a world. beside is nil, or the world whose server it uses and which has to be closed after it.
 func open(ctx context.Context, o options, beside *world) (w *world, err error) {
@@ -94,7 +67,7 @@ func open(ctx context.Context, o options, beside *world) (w *world, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w = &world{o: o, tape: &tape{}, log: &buffer{}}
+	w = &world{o: o}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	defer func() {
 		if err != nil {
@@ -126,10 +99,6 @@ func open(ctx context.Context, o options, beside *world) (w *world, err error) {
 
 func (w *world) home() string { return filepath.Join(w.dir, "codex") }
 
-func (w *world) env() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.home(), "CODEX_HOME=" + w.home()}
-}
-
 // prepare makes the server, or what starts it.
 func (w *world) prepare() error {
 	w.profile = profile.Profile{Name: "local", LocalRoot: w.work, ServerRoot: w.work, Enabled: true, Codex: w.o.Codex}
@@ -160,7 +129,7 @@ func (w *world) prepare() error {
 		if err != nil {
 			return err
 		}
-		extra += fmt.Sprintf("\n[mcp_servers.fake]\ncommand = %q\nargs = [%q, %q]\n", self, serveMCP, w.calls)
+		extra += fmt.Sprintf("\n[mcp_servers.fake]\ncommand = %q\nargs = [%q, %q]\n", self, relayworld.ServeMCP, w.calls)
 	}
 	if err := (responses.Config{BaseURL: w.provider.URL(), Trusted: []string{w.work}, Extra: extra}).Write(w.home()); err != nil {
 		return err
@@ -169,125 +138,65 @@ func (w *world) prepare() error {
 		return nil
 	}
 	file := filepath.Join(w.dir, "token")
-	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+	if err := relayworld.WriteToken(file); err != nil {
 		return err
 	}
 	w.profile = profile.Profile{Name: "remote", LocalRoot: w.work, ServerRoot: w.work, TokenFile: file, Enabled: true}
-	if w.profile.Endpoint, err = w.listen(file); err != nil || w.o.Turns == 0 {
+	if w.remote, err = relayworld.Listen(w.ctx, w.o.Codex, w.work, w.home(), file); err != nil {
 		return err
+	}
+	w.profile.Endpoint = w.remote.URL
+	if w.o.Turns == 0 {
+		return nil
 	}
 	w.thread, err = w.makeThread(w.ctx, w.o.Turns)
 	return err
 }
 
-// listen starts a real app-server on a WebSocket.
-func (w *world) listen(file string) (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	address := l.Addr().String()
-	l.Close()
-	w.process = exec.Command(w.o.Codex, "app-server", "--listen", "ws://"+address, "--ws-auth", "capability-token", "--ws-token-file", file)
-	w.process.Dir, w.process.Env = w.work, w.env()
-	w.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := w.process.Start(); err != nil {
-		return "", err
-	}
-	limit := time.After(time.Minute)
-	for {
-		resp, err := http.Get("http://" + address + "/readyz")
-		if err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return "ws://" + address, nil
-			}
-		}
-		select {
-		case <-limit:
-			return "", fmt.Errorf("the server is not ready: %w", err)
-		case <-w.ctx.Done():
-			return "", w.ctx.Err()
-		case <-time.After(50 * time.Millisecond): // its readiness can only be polled
-		}
-	}
-}
-
-func (w *world) texts() (*locale.Catalogue, error) {
-	english, err := locale.Parse(shipped.English())
-	if err != nil {
-		return nil, err
-	}
-	if w.o.Language == "ja" {
-		texts, _, err := locale.Load(shipped.Locales(), english, "ja")
-		return texts, err
-	}
-	return locale.New(locale.English, english, english), nil
-}
-
 // start makes a worker and its endpoint.
 func (w *world) start(address string) error {
-	texts, err := w.texts()
-	if err != nil {
-		return err
-	}
-	log := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	real := worker.Connector{Env: w.env()}
 	profiles := []profile.Profile{w.profile}
 	if w.o.Second {
 		other := w.profile
 		other.Name = "other"
 		profiles = append(profiles, other)
 	}
-	o := worker.Options{Profiles: profile.Set{Profiles: profiles, Selected: w.profile.Name}, Instance: "e2e", Relay: "0.1.0", Texts: texts, Log: log,
-		Connector: func(ctx context.Context, p profile.Profile, log *slog.Logger) (worker.Link, error) {
-			if w.server != nil {
-				return worker.Link{Conn: taped{w.server.Pipe(), w.tape}}, nil
-			}
-			link, err := real.Connect(ctx, p, log)
-			if err == nil {
-				link.Conn = taped{link.Conn, w.tape}
-			}
-			return link, err
-		}}
+	connect := worker.Connector{Env: relayworld.Env(w.home())}.Connect
+	if w.server != nil {
+		connect = func(context.Context, profile.Profile, *slog.Logger) (worker.Link, error) {
+			return worker.Link{Conn: w.server.Pipe()}, nil
+		}
+	}
+	o := relayworld.Options{Profiles: profiles, Connect: w.tape.Tap(connect), Language: w.o.Language, Log: &w.log, Address: address}
 	if w.o.Clock != 0 {
 		began, fixed := time.Now(), time.UnixMilli(w.o.Clock)
 		o.Now = func() time.Time { return fixed.Add(time.Since(began)) }
 	}
-	made := worker.New(w.ctx, o)
-	endpoint, err := web.Listen(w.ctx, address, web.Options{Backend: backend{made}, Texts: texts, Log: log})
+	made, err := relayworld.Open(w.ctx, o)
 	if err != nil {
-		made.Close()
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.worker, w.endpoint, w.address = made, endpoint, endpoint.Addr().String()
+	w.relay, w.address = made, made.Endpoint.Addr().String()
 	return nil
 }
 
-type backend struct{ *worker.Worker }
-
-func (b backend) Attach(id string) web.Stream { return b.Worker.Attach(id) }
-
 func (w *world) connect() {
 	first := uicontract.Command{Version: uicontract.Version, Operation: "start", Kind: uicontract.CmdConnect}
-	w.worker.Execute(w.ctx, first, &uicontract.Connect{Enable: w.o.Remote})
+	w.relay.Worker.Execute(w.ctx, first, &uicontract.Connect{Enable: w.o.Remote})
 }
 
 // stop ends worker and endpoint, as the end of the program does.
 func (w *world) stop() error {
 	w.mu.Lock()
-	made, endpoint := w.worker, w.endpoint
-	w.worker, w.endpoint = nil, nil
+	made := w.relay
+	w.relay = nil
 	w.mu.Unlock()
 	if made == nil {
 		return nil
 	}
-	limited, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	made.Close()
-	return endpoint.Close(limited)
+	return made.Close()
 }
 
 func (w *world) close() error {
@@ -296,9 +205,8 @@ func (w *world) close() error {
 		err = errors.Join(err, w.server.Err())
 	}
 	w.cancel()
-	if w.process != nil && w.process.Process != nil {
-		syscall.Kill(-w.process.Process.Pid, syscall.SIGKILL)
-		w.process.Wait()
+	if w.remote != nil {
+		w.remote.Close()
 	}
 	if w.provider != nil {
 		w.provider.Close()
@@ -319,9 +227,9 @@ func (w *world) do(what string, args json.RawMessage) (any, error) {
 	}
 	switch what {
 	case "address":
-		return w.endpoint.Address(), nil
+		return w.relay.Endpoint.Address(), nil
 	case "restart": // on the same port, with the same server
-		address := w.endpoint.Addr().String()
+		address := w.relay.Endpoint.Addr().String()
 		if err := w.stop(); err != nil {
 			return nil, err
 		}
@@ -329,13 +237,13 @@ func (w *world) do(what string, args json.RawMessage) (any, error) {
 			return nil, err
 		}
 		w.connect()
-		return w.endpoint.Address(), nil
+		return w.relay.Endpoint.Address(), nil
 	case "stop":
 		return nil, w.stop()
 	case "again": // another worker on the same port: the keys of the one before are refused
 		return nil, w.start(w.address)
 	case "wire":
-		return w.tape.all(), nil
+		return w.tape.All(), nil
 	case "log":
 		return w.log.String(), nil
 	case "release":
