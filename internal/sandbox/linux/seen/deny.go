@@ -11,8 +11,8 @@ import (
 )
 
 // Denies reports whether this kernel refuses to execute a file that somebody has open for writing, and so to write one that
-// is executed (ETXTBSY). Linux 6.11 did not, until that was taken back. It is tried once, on a memory file: such a file is
-// always open for writing.
+// is executed (ETXTBSY). Linux 6.11 did not, until that was taken back. It is tried once, on a memory file that is opened by
+// its path: the descriptor that comes with it does not count as a writer.
 var Denies = sync.OnceValue(func() bool {
 	fd, err := unix.MemfdCreate("deny", unix.MFD_CLOEXEC|unix.MFD_EXEC)
 	if err == unix.EINVAL { // older than the flag, and executable anyway
@@ -22,7 +22,16 @@ var Denies = sync.OnceValue(func() bool {
 		return false
 	}
 	defer unix.Close(fd)
-	return executing(fmt.Sprintf("/proc/self/fd/%d", fd)) == syscall.ETXTBSY
+	path := fmt.Sprintf("/proc/self/fd/%d", fd)
+	if executing(path) != syscall.ENOEXEC {
+		return false
+	}
+	writer, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(writer)
+	return executing(path) == syscall.ETXTBSY
 })
 
 // executing is the error of executing an empty file.
