@@ -48,7 +48,7 @@ func (d *Dispatcher) program(ctx context.Context, a runArgs, cwd string) (progra
 	decision := policy.Decide(d.deps.Policy, policy.Request{Kind: policy.Process, Alias: a.executable})
 	if decision.Allow {
 		e := decision.Entry
-		id, err := resolve.VerifyEntry(ctx, *e)
+		id, err := d.entries.Verify(ctx, *e)
 		if ctx.Err() != nil {
 			return program{}, d.hashingEnded(a, ctx)
 		}

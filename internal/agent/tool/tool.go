@@ -20,6 +20,7 @@ import (
 	"sekisho/internal/audit"
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/resolve"
 	"sekisho/internal/sandbox/rootio"
 )
 
@@ -97,7 +98,8 @@ type GraphEditor interface {
 // Dispatcher validates and carries out internal tool calls. It is safe for concurrent use as far as its dependencies are;
 // the Agent Runtime makes one call at a time.
 type Dispatcher struct {
-	deps Deps
+	deps    Deps
+	entries resolve.Entries
 }
 
 // New returns a Dispatcher over deps.

@@ -51,6 +51,8 @@ type Backend struct {
 	filters map[filter.Spec]func() (*filter.Program, error)
 	// seen are the programs that were hashed in full, in any sandbox of this server.
 	seen *seen.Table
+	// denies tells whether the kernel keeps programs that run from being written.
+	denies func() bool
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
@@ -69,6 +71,7 @@ func New(o Options) (*Backend, error) {
 		coreSocket: func() bool { return probe.CoreSocket(os.DirFS("/proc")) },
 		filters:    assembled(),
 		seen:       seen.New(seen.NewSystemClock()),
+		denies:     seen.Denies,
 		mappings:   &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil
 }
 

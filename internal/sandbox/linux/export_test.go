@@ -16,3 +16,6 @@ func (b *Backend) ChangeFacts(change func(*probe.Facts)) {
 
 // SetCoreSocket makes this machine look like one that sends memory dumps to a socket, or like one that does not.
 func (b *Backend) SetCoreSocket(on bool) { b.coreSocket = func() bool { return on } }
+
+// SetDenies makes this kernel look like one that lets programs be written that run, or like one that does not.
+func (b *Backend) SetDenies(on bool) { b.denies = func() bool { return on } }

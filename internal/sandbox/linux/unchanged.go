@@ -4,7 +4,6 @@ package linux
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,10 +38,10 @@ func writableOf(p *sandbox.EffectivePolicy) writable {
 	return w
 }
 
-// knowable reads the state of a program that the rule of ADR 23 may apply to: its bytes may have been proven by an earlier
-// full hash. It is false for what lies where the sandbox may write, and where the kernel lets programs be written that run.
+// knowable reads the state of a program whose bytes may have been proven by an earlier full hash (ADR 23). It is false where
+// the kernel lets programs be written that run.
 func (j *job) knowable(c sandbox.Command) (seen.State, bool) {
-	if slices.ContainsFunc(j.plan.writable.paths, func(dir string) bool { return within(dir, c.Path) }) || !seen.Denies() {
+	if !j.backend.denies() {
 		return seen.State{}, false
 	}
 	s, ok := seen.At(c.Path)

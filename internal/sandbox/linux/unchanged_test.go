@@ -254,6 +254,26 @@ func TestWhatTheSandboxMayWriteIsAlwaysHashed(t *testing.T) {
 	}
 }
 
+// A kernel on which a program can be written while it runs, or run while it is open for writing, proves nothing by its stamps.
+//
+// proves A-POL-04
+func TestWithoutBusyProgramsEverythingIsHashed(t *testing.T) {
+	f := declare(t)
+	f.backend.SetDenies(false)
+	f.open()
+	c := f.command(payloadOfSystem(t))
+	for range 2 {
+		told, r := f.proofs(c)
+		r.ok(t)
+		expectProof(t, "without", told, sandbox.ProofFull)
+	}
+	f.backend.SetDenies(true)
+	f.run(c).ok(t)
+	told, r := f.proofs(c)
+	r.ok(t)
+	expectProof(t, "control", told, sandbox.ProofUnchanged)
+}
+
 // Setting the clock, to whatever, makes stamps incomparable: everything is hashed again.
 //
 // proves A-POL-04

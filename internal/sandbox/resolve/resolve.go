@@ -9,7 +9,6 @@ package resolve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"strings"
 	"syscall"
@@ -107,26 +106,6 @@ func openExecutable(name string) (*rootio.Object, error) {
 	return nil, fault.New(fault.SandboxResolutionUnconfirmed, fault.Variant(variant), fault.Target(name))
 }
 
-// identify tells path, identity and, with hash, digest of the executable file at name.
-func identify(ctx context.Context, name string, hash bool) (resolved string, id sandbox.FileID, sum string, err error) {
-	o, err := openExecutable(name)
-	if err != nil {
-		return "", id, "", err
-	}
-	defer o.Close()
-	if hash {
-		f, err := o.Reader()
-		if err != nil {
-			return "", id, "", err
-		}
-		defer f.Close()
-		if sum, err = HashFile(ctx, f); err != nil {
-			return "", id, "", err
-		}
-	}
-	return o.Path(), o.Info().ID, sum, nil
-}
-
 // Verify confirms that root still is the object of the policy: sandbox.resolution_changed, or for an entry
 // executable.resolution_changed, when not.
 func Verify(root sandbox.Root) error {
@@ -138,39 +117,6 @@ func Verify(root sandbox.Root) error {
 		return err
 	}
 	return r.Close()
-}
-
-// VerifyEntry confirms, right before a start, that an approved entry still is what was applied, and returns the identity of
-// the native program that starts: the entry's own, or the last interpreter's, whose bytes are proven at the exec stop.
-// Errors: *fault.Error executable.resolution_changed (gone, a link, another kind), executable.hash_changed; the context's
-// cause when ctx ended.
-func VerifyEntry(ctx context.Context, e sandbox.Entry) (sandbox.FileID, error) {
-	id, err := unchanged(ctx, e.Path, e.SHA256, true)
-	for i, in := range e.Interpreters {
-		if err != nil {
-			break
-		}
-		id, err = unchanged(ctx, in.Path, in.SHA256, i < len(e.Interpreters)-1)
-	}
-	return id, err
-}
-
-// unchanged confirms that the executable at path, which is a resolved one, is still there and, with hash, has the digest.
-func unchanged(ctx context.Context, path, digest string, hash bool) (sandbox.FileID, error) {
-	now, id, sum, err := identify(ctx, path, hash)
-	switch {
-	case ctx.Err() != nil:
-		return sandbox.FileID{}, context.Cause(ctx)
-	case errors.Is(err, ErrTooLarge):
-		return sandbox.FileID{}, fault.New(fault.ExecutableHashChanged, fault.Target(path), fault.Cause(err))
-	case fault.CodeOf(err) == fault.PreflightUnsupportedOS:
-		return sandbox.FileID{}, err
-	case err != nil || now != path:
-		return sandbox.FileID{}, fault.New(fault.ExecutableResolutionChanged, fault.Target(path), fault.Cause(err))
-	case hash && sum != digest:
-		return sandbox.FileID{}, fault.New(fault.ExecutableHashChanged, fault.Target(path), fault.Cause(fmt.Errorf("SHA-256 is %s, approved was %s", sum, digest)))
-	}
-	return id, nil
 }
 
 // Within tells, element by element, whether name is root or lies below it; /a/b does not contain /a/bc. Both are absolute

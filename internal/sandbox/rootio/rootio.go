@@ -90,6 +90,9 @@ func (r *Root) File() *os.File { return r.file }
 // Info is what the descriptor was when it was opened.
 func (r *Root) Info() Info { return r.info }
 
+// Now is what the same object is at this moment, and when it was last changed in any way, by the file system's word.
+func (r *Root) Now() (Info, time.Time, error) { return statChanged(r.file) }
+
 // Reader opens the same object again for reading, without a path. The caller closes it.
 func (r *Root) Reader() (*os.File, error) { return reopen(r.file, r.info.Kind) }
 

@@ -128,6 +128,12 @@ func stat(f *os.File) (Info, error) {
 	return infoOf(&st), err
 }
 
+func statChanged(f *os.File) (Info, time.Time, error) {
+	var st unix.Stat_t
+	err := retry(func() error { return unix.Fstat(int(f.Fd()), &st) })
+	return infoOf(&st), time.Unix(st.Ctim.Unix()), err
+}
+
 func infoOf(st *unix.Stat_t) Info {
 	i := Info{
 		Kind:    special,

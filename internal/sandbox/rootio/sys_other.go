@@ -5,6 +5,7 @@ package rootio
 import (
 	"io/fs"
 	"os"
+	"time"
 
 	"sekisho/internal/fault"
 )
@@ -20,6 +21,7 @@ func statChild(*os.File, string) (Info, error)                 { return Info{}, 
 func reopen(*os.File, Kind) (*os.File, error)                  { return nil, unsupported() }
 func duplicate(*os.File) (*os.File, error)                     { return nil, unsupported() }
 func stat(*os.File) (Info, error)                              { return Info{}, unsupported() }
+func statChanged(*os.File) (Info, time.Time, error)            { return Info{}, time.Time{}, unsupported() }
 func readLink(*os.File) (string, error)                        { return "", unsupported() }
 func chown(*os.File, owner) error                              { return unsupported() }
 func mayWrite(*os.File) error                                  { return unsupported() }

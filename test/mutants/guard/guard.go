@@ -19,7 +19,7 @@ type Guard struct {
 // All returns every guard, in the order of the rooms.
 func All() []Guard {
 	var all []Guard
-	for _, room := range [][]Guard{sandboxGuards, scriptGuards, fileGuards, agentGuards, relayGuards} {
+	for _, room := range [][]Guard{sandboxGuards, scriptGuards, unchangedGuards, fileGuards, agentGuards, relayGuards} {
 		all = append(all, room...)
 	}
 	return all

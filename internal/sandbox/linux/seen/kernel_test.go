@@ -266,6 +266,37 @@ func TestWhoCanStillWriteKeepsAProgramFromStarting(t *testing.T) {
 	sleeping.Wait()
 }
 
+// What runs must be what the path leads to, in the same state.
+//
+// proves A-POL-04
+func TestRunsOnlyTheSameObject(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"/a", "/b"} {
+		must(t, os.WriteFile(dir+name, []byte("x"), 0o755))
+	}
+	s, ok := At(dir + "/a")
+	a, err := os.Open(dir + "/a")
+	must(t, err)
+	defer a.Close()
+	b, err := os.Open(dir + "/b")
+	must(t, err)
+	defer b.Close()
+	if !ok || !s.Runs(a) || s.Runs(b) {
+		t.Errorf("%v: a %v, b %v", ok, s.Runs(a), s.Runs(b))
+	}
+	must(t, os.Chmod(dir+"/a", 0o700))
+	if s.Runs(a) {
+		t.Error("another state passes")
+	}
+	must(t, os.Symlink("a", dir+"/link"))
+	if l, _ := At(dir + "/link"); l.Runs(a) {
+		t.Error("a link was followed")
+	}
+	if _, ok := At(dir + "/none"); ok {
+		t.Error("nothing has a state")
+	}
+}
+
 // proves A-POL-04
 func TestAnEmptyFileIsNoProgram(t *testing.T) {
 	path := t.TempDir() + "/empty"
