@@ -31,7 +31,7 @@ var unchangedGuards = []Guard{
 	{"unchanged: not below a writable root by another name", []string{"A-POL-04"}, "internal/sandbox/linux/launch.go",
 		"&& !seen.Reached(c.Path, j.plan.writable.paths)", "", linux, "TestWhatTheSandboxMayWriteIsAlwaysHashed", true},
 	{"unchanged: bind mounts are names, too", []string{"A-POL-04"}, "internal/sandbox/linux/seen/reach.go",
-		"if !ok || from.device == at.device && within(from.path, at.path) {", "if !ok || within(d, program) {", seen, "TestReachedByAnyName", false},
+		"if !ok || from.device == at.device && within(from.path, at.path) {", "if !ok || from.device == at.device && within(d, program) {", seen, "TestReachedByAnyName", false},
 	{"unchanged: only where programs that run cannot be written", []string{"A-POL-04"}, "internal/sandbox/linux/unchanged.go",
 		"if !j.backend.denies() {", "if j.backend.denies == nil {", linux, "TestWithoutBusyProgramsEverythingIsHashed", true},
 	{"what the audit cannot hold does not run", []string{"A-AUD-01", "A-POL-04"}, "internal/sandbox/linux/launch.go",
