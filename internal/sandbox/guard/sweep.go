@@ -270,6 +270,11 @@ func (s *sweep) move(v *rootio.Visit) error {
 	if errors.Is(err, fs.ErrPermission) {
 		to, err = s.opened(v)
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, derr := rootio.Describe(v.Dir, v.Name); errors.Is(derr, fs.ErrNotExist) {
+			return nil // somebody on the host took it away
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("moving %s to the quarantine: %w", v.Path, err)
 	}

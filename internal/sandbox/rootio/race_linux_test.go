@@ -87,3 +87,67 @@ func TestSwappedLinkRace(t *testing.T) {
 	}
 	t.Logf("read %d, refused %d, created %d, careless leaks %d", read, refused, made, control)
 }
+
+// Somebody on the host exchanges a directory with a link and a file while the tree is walked, as a sweep at the end of a task does: the walk goes on with
+// what the name has become, and says Leave for every directory that it entered.
+//
+// proves A-POL-13
+func TestWalkOfNamesThatChange(t *testing.T) {
+	v := newWorld(t)
+	must(t, os.WriteFile(v.w+"/d/s", []byte("x"), 0o644))
+	must(t, os.Symlink(v.out, v.w+"/l"))
+	must(t, os.WriteFile(v.w+"/file", []byte("x"), 0o644))
+	must(t, os.Mkdir(v.w+"/z", 0o755))
+	stop := make(chan struct{})
+	var swapper sync.WaitGroup
+	swapper.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				unix.Renameat2(unix.AT_FDCWD, v.w+"/d", unix.AT_FDCWD, v.w+"/l", unix.RENAME_EXCHANGE)
+				unix.Renameat2(unix.AT_FDCWD, v.w+"/z", unix.AT_FDCWD, v.w+"/file", unix.RENAME_EXCHANGE)
+			}
+		}
+	})
+	root, err := Exact(v.w)
+	must(t, err)
+	defer root.Close()
+	var seen counting
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
+		if err := root.Walk(t.Context(), &seen); err != nil {
+			t.Fatalf("after %d names: %v", seen.visited, err)
+		}
+		if seen.deep != 0 {
+			t.Fatalf("%d directories were entered and not left", seen.deep)
+		}
+	}
+	close(stop)
+	swapper.Wait()
+	if seen.links == 0 || seen.entered == 0 || seen.left != seen.entered {
+		t.Errorf("%+v", seen)
+	}
+}
+
+// counting is a Walker that enters everything.
+type counting struct{ visited, links, entered, left, deep int }
+
+func (c *counting) Visit(v *Visit) (bool, error) {
+	c.visited++
+	if v.Link {
+		c.links++
+	}
+	if v.Info.Kind != Dir {
+		return false, nil
+	}
+	c.entered++
+	c.deep++
+	return true, nil
+}
+
+func (c *counting) Leave(string) error { c.left++; c.deep--; return nil }
+
+func (c *counting) Unreadable(*Visit, error) (func() (func() error, error), error) {
+	return nil, errors.New("unreadable")
+}

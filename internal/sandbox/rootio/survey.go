@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"syscall"
 )
 
 // maxWalkDepth is how many directories deep Walk looks. Nothing that people or their tools make is deeper; one descriptor
@@ -98,58 +99,74 @@ func walkDir(ctx context.Context, dir *os.File, path string, depth int, w Walker
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		v := &Visit{Path: join(path, name), Name: name, Dir: dir}
-		if v.Info, v.Mounted, err = describe(dir, name); errors.Is(err, os.ErrNotExist) {
-			continue // removed meanwhile
-		} else if err != nil {
-			return pathError(v.Path, err)
-		}
-		v.Link = v.Info.Kind == link
-		v.TooDeep = v.Info.Kind == Dir && depth >= maxWalkDepth
-		enter, err := w.Visit(v)
-		if err != nil {
-			return err
-		}
-		if !enter || v.Info.Kind != Dir || v.Mounted || v.TooDeep {
-			continue
-		}
-		if err := into(ctx, v, depth, w); err != nil {
+		if err := visitName(ctx, dir, name, path, depth, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// into walks one directory.
-func into(ctx context.Context, v *Visit, depth int, w Walker) (err error) {
+// maxChanges is how often one name is visited anew because it became another kind of object while it was looked at.
+const maxChanges = 64
+
+// visitName visits one name. Somebody on the host may replace it at any moment: what it has become is then visited.
+func visitName(ctx context.Context, dir *os.File, name, path string, depth int, w Walker) error {
+	for range maxChanges {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		v := &Visit{Path: join(path, name), Name: name, Dir: dir}
+		var err error
+		if v.Info, v.Mounted, err = describe(dir, name); errors.Is(err, os.ErrNotExist) {
+			return nil // removed meanwhile
+		} else if err != nil {
+			return pathError(v.Path, err)
+		}
+		v.Link = v.Info.Kind == link
+		v.TooDeep = v.Info.Kind == Dir && depth >= maxWalkDepth
+		enter, err := w.Visit(v)
+		if err != nil || !enter || v.Info.Kind != Dir || v.Mounted || v.TooDeep {
+			return err
+		}
+		if changed, err := into(ctx, v, depth, w); !changed {
+			return err
+		}
+	}
+	return pathError(join(path, name), errChanging)
+}
+
+var errChanging = errors.New("it is replaced all the time")
+
+// into walks one directory; changed tells that the name is no directory any more, and that nothing came of it.
+func into(ctx context.Context, v *Visit, depth int, w Walker) (changed bool, err error) {
 	f, err := openEntered(v)
 	if errors.Is(err, os.ErrPermission) {
 		open, giveUp := w.Unreadable(v, err)
 		if open == nil {
-			return giveUp
+			return false, giveUp
 		}
 		restore, oerr := open()
+		if errors.Is(oerr, os.ErrNotExist) || errors.Is(oerr, os.ErrInvalid) {
+			return true, w.Leave(v.Path)
+		}
 		if oerr != nil {
-			return oerr
+			return false, oerr
 		}
 		defer func() { err = errors.Join(err, restore()) }()
 		f, err = openEntered(v)
 	}
-	if errors.Is(err, os.ErrNotExist) {
-		return w.Leave(v.Path)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
+		return true, w.Leave(v.Path)
 	}
 	if err != nil {
-		return pathError(v.Path, err)
+		return false, pathError(v.Path, err)
 	}
 	err = walkDir(ctx, f, v.Path, depth+1, w)
 	f.Close()
 	if err != nil {
-		return err
+		return false, err
 	}
-	return w.Leave(v.Path)
+	return false, w.Leave(v.Path)
 }
 
 // openEntered opens a directory of which the names can be read and described: for the one its mode must allow reading, for the other
