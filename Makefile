@@ -4,7 +4,7 @@ export GOFLAGS ?= -buildvcs=false
 BIN := bin
 SANDBOX_PKGS = $(shell grep -rlE '^//go:build linux && !cgo' --include='*_test.go' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: help model-given setup build demo demo-negative test check race sandbox work selftest network contract contract-update conformance clients http-soak bench bench-relay e2e-core relay page page-check e2e-relay e2e-relay-short mutants fuzz fuzz-frames clean
+.PHONY: help model-given setup build demo demo-negative test check race sandbox work selftest network contract contract-update conformance clients http-soak attack bench bench-relay e2e-core relay page page-check e2e-relay e2e-relay-short mutants fuzz fuzz-frames clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -53,6 +53,9 @@ network: setup ## what leaves a sandbox with a network, packet by packet, in nam
 .PHONY: soak machines
 soak: ## 200 tasks in a row through the real broker: what is different afterwards (TASKS=n)
 	CGO_ENABLED=0 go test -count=1 -timeout 20m -v -run TestManyTasks ./test/soak -tasks $(or $(TASKS),200)
+
+attack: build ## every attack case through the built program, as root and as an ordinary user (ONLY=5,53, RACE=seconds, TRY='script', CGROUP=dir)
+	@CGO_ENABLED=0 go run ./test/attack $(if $(ONLY),-only '$(ONLY)') $(if $(RACE),-race $(RACE)s) $(if $(TRY),-try '$(TRY)') $(if $(CGROUP),-cgroup '$(CGROUP)')
 
 machines: ## virtual machines with other kernels: control groups v2, systemd, and what can be missing (MACHINE=name; needs qemu)
 	@scripts/machines $(MACHINE)

@@ -68,7 +68,11 @@ func run(args []string, out, errs io.Writer) int {
 		fmt.Fprintln(errs, "sandbox-selftest:", err)
 	}
 	if o.dir != "" {
-		return total.report(out) // the root run adds it up
+		total.report(out)
+		if err != nil {
+			return 1
+		}
+		return 0
 	}
 	fmt.Fprintf(out, "\n%d passed, %d failed\n", total.passed, total.failed)
 	if err != nil || total.failed > 0 || total.passed == 0 {

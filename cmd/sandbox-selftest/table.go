@@ -21,14 +21,8 @@ func (t *tally) add(r matrix.Row) {
 	}
 }
 
-// report hands the counts to the root run as the last line of the output.
-func (t tally) report(out io.Writer) int {
-	fmt.Fprintf(out, countsLine, t.passed, t.failed)
-	if t.failed > 0 {
-		return 1
-	}
-	return 0
-}
+// report hands the counts to the root run, which judges them, as the last line of the output.
+func (t tally) report(out io.Writer) { fmt.Fprintf(out, countsLine, t.passed, t.failed) }
 
 const countsLine = "counts: %d %d\n"
 

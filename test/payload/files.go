@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/base64"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,10 +40,12 @@ func init() {
 		"exchange": {"A B", func(a []string) (string, error) {
 			return "", unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_EXCHANGE)
 		}},
-		"swap":    {"A B SECONDS", func(a []string) (string, error) { return swap(a[0], a[1], a[2]) }},
-		"link":    {"OLD NEW", func(a []string) (string, error) { return "", unix.Link(a[0], a[1]) }},
-		"symlink": {"TARGET PATH", func(a []string) (string, error) { return "", unix.Symlink(a[0], a[1]) }},
-		"chmod":   {"PATH MODE", func(a []string) (string, error) { return "", unix.Chmod(a[0], uint32(number(a[1]))) }},
+		"swap": {"A B SECONDS", func(a []string) (string, error) { return swap(a[0], a[1], a[2]) }},
+		// The same until standard input ends, also while one of the names is missing.
+		"swap-until": {"A B", func(a []string) (string, error) { return swapUntil(a[0], a[1]) }},
+		"link":       {"OLD NEW", func(a []string) (string, error) { return "", unix.Link(a[0], a[1]) }},
+		"symlink":    {"TARGET PATH", func(a []string) (string, error) { return "", unix.Symlink(a[0], a[1]) }},
+		"chmod":      {"PATH MODE", func(a []string) (string, error) { return "", unix.Chmod(a[0], uint32(number(a[1]))) }},
 		"chown": {"PATH UID GID", func(a []string) (string, error) {
 			return "", unix.Chown(a[0], int(number(a[1])), int(number(a[2])))
 		}},
@@ -100,6 +103,24 @@ func swap(x, y, secs string) (string, error) {
 		}
 	}
 	return itoa(n), nil
+}
+
+func swapUntil(x, y string) (string, error) {
+	done := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		close(done)
+	}()
+	for n := 0; ; {
+		select {
+		case <-done:
+			return itoa(n), nil
+		default:
+		}
+		if unix.Renameat2(unix.AT_FDCWD, x, unix.AT_FDCWD, y, unix.RENAME_EXCHANGE) == nil {
+			n++
+		}
+	}
 }
 
 func mknod(a []string) (string, error) {

@@ -101,6 +101,9 @@ func init() {
 			return call(unix.SYS_PERF_EVENT_OPEN, ptr(), 0, ^uintptr(0), ^uintptr(0), 0)
 		}},
 		"x32": {"NR", func(a []string) (string, error) { return call(number(a[0]) | 0x40000000) }},
+		"int80": {"NR", func(a []string) (string, error) { // the 32-bit entry; where the kernel has none this program crashes
+			return itoa(int(int80(number(a[0])))), nil
+		}},
 		"fds": {"", fds},
 		"env": {"", func([]string) (string, error) { return strings.Join(os.Environ(), "\n"), nil }},
 		"ids": {"", func([]string) (string, error) {

@@ -59,7 +59,8 @@ func init() {
 		"tkill":   {"PID SIGNAL LAST", func(a []string) (string, error) { return threads(a, unix.SYS_TKILL) }},
 		"killtid": {"PID SIGNAL LAST", func(a []string) (string, error) { return threads(a, unix.SYS_KILL) }},
 		// Signals by way of a descriptor's owner.
-		"sigio": {"PID SIGNAL", sigio},
+		"sigio":       {"PID SIGNAL", func(a []string) (string, error) { return sigio(a, int(number(a[0]))) }},
+		"sigio-group": {"PID SIGNAL", func(a []string) (string, error) { return sigio(a, -int(number(a[0]))) }},
 		// SECONDS of a heartbeat in FILE from a process that left the session, was forked twice and ignores TERM.
 		"daemonize": {"FILE SECONDS", daemonize},
 		"heartbeat": {"FILE SECONDS", heartbeat},
@@ -144,7 +145,7 @@ func ownThread(tid int) bool {
 	return err == nil
 }
 
-func sigio(a []string) (string, error) {
+func sigio(a []string, owner int) (string, error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return "", err
@@ -152,7 +153,7 @@ func sigio(a []string) (string, error) {
 	if _, err := unix.FcntlInt(uintptr(p[0]), unix.F_SETSIG, int(number(a[1]))); err != nil {
 		return "", err
 	}
-	if _, err := unix.FcntlInt(uintptr(p[0]), unix.F_SETOWN, int(number(a[0]))); err != nil {
+	if _, err := unix.FcntlInt(uintptr(p[0]), unix.F_SETOWN, owner); err != nil {
 		return "", err
 	}
 	if _, err := unix.FcntlInt(uintptr(p[0]), unix.F_SETFL, unix.O_ASYNC); err != nil {

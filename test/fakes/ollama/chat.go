@@ -3,6 +3,7 @@ package scriptmodel
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ func (v *Server) chat(w http.ResponseWriter, r *http.Request) {
 		send(w, errorAnswer(http.StatusBadRequest, err.Error()))
 		return
 	}
-	a, reply := v.answer(body)
+	a, reply := v.answer(r.Context(), body)
 	if reply.DelayMS > 0 {
 		t := time.NewTimer(time.Duration(reply.DelayMS) * time.Millisecond)
 		defer t.Stop()
@@ -40,7 +41,7 @@ func (v *Server) chat(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer decides under the lock; waiting and sending happen outside.
-func (v *Server) answer(body []byte) (answer, Reply) {
+func (v *Server) answer(ctx context.Context, body []byte) (answer, Reply) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	q, err := decode(body)
@@ -67,6 +68,9 @@ func (v *Server) answer(body []byte) (answer, Reply) {
 	f := observe(q)
 	v.state.turns[f.conversation]++
 	f.turn = v.state.turns[f.conversation]
+	if v.live != nil {
+		return v.ask(ctx, q, f.phase)
+	}
 	rule, values := v.state.pick(v.script.Rules, f)
 	if rule == nil {
 		return v.fail("no rule matches: phase %s, format %s, turn %d, last role %s, last tool %s (ok %v, error %q), tools %q, last user messages %.300q",

@@ -29,6 +29,7 @@ type Server struct {
 	failures []string
 	uses     map[string]int
 	numCtx   *string
+	live     Live
 
 	listener net.Listener
 	http     *http.Server
