@@ -15,34 +15,50 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 const here = dirname(fileURLToPath(import.meta.url));
 const dist = join(here, "..", "internal", "relay", "web", "dist");
 
-/** Bundles everything and returns file name → bytes. */
+const common = {
+  absWorkingDir: here,
+  outdir: "out",
+  write: false,
+  bundle: true,
+  minify: true,
+  target: ["chrome140", "firefox140", "safari18"],
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  charset: "utf8",
+  legalComments: "none",
+  logLevel: "warning",
+};
+const mode = { "process.env.NODE_ENV": '"production"' };
+const nameOf = (path) => path.slice(path.lastIndexOf("/") + 1);
+
+/**
+ * Bundles everything and returns file name → bytes, and which of them the first screen needs. The page is a module that is split where
+ * it imports dynamically; boot.js, which asks for the first data before the module is there, and the Markdown worker are scripts of
+ * their own.
+ */
 export async function bundle() {
-  const result = await build({
-    absWorkingDir: here,
-    entryPoints: [
-      { in: "src/main.tsx", out: "page" },
-      { in: "src/markdown/worker.ts", out: "markdown" },
-      { in: "src/style/page.css", out: "page" },
-    ],
-    outdir: "out",
-    write: false,
-    bundle: true,
-    minify: true,
-    format: "iife",
-    target: ["chrome140", "firefox140", "safari18"],
-    jsx: "automatic",
-    jsxImportSource: "preact",
-    charset: "utf8",
-    legalComments: "none",
-    logLevel: "warning",
-    define: { "process.env.NODE_ENV": '"production"' },
-  });
   const files = new Map();
-  for (const f of result.outputFiles) files.set(f.path.slice(f.path.lastIndexOf("/") + 1), Buffer.from(f.contents));
-  files.set("index.html", await readFile(join(here, "src", "index.html")));
+  const keep = (result) => { for (const f of result.outputFiles) files.set(nameOf(f.path), Buffer.from(f.contents)); };
+  const page = await build({
+    ...common, format: "esm", splitting: true, metafile: true, chunkNames: "[name]-[hash]",
+    entryPoints: [{ in: "src/main.tsx", out: "page" }, { in: "src/style/page.css", out: "page" }],
+    define: { ...mode, __MARKDOWN__: '"markdown.js"' },
+  });
+  keep(page);
+  const outputs = new Map(Object.entries(page.metafile.outputs).map(([path, o]) => [nameOf(path), o]));
+  const ja = [...outputs].find(([, o]) => o.entryPoint === "src/text/ja.ts")?.[0];
+  if (!ja) throw new Error("the Japanese texts are no file of their own");
+  keep(await build({ ...common, format: "iife", entryPoints: [{ in: "src/boot.ts", out: "boot" }], define: { ...mode, __TEXTS__: JSON.stringify({ ja }) } }));
+  keep(await build({ ...common, format: "iife", entryPoints: [{ in: "src/markdown/worker.ts", out: "markdown" }], define: mode }));
+  const first = new Set(["page.js"]);
+  for (const name of first) for (const i of outputs.get(name).imports) if (i.kind === "import-statement") first.add(nameOf(i.path));
+  const html = await readFile(join(here, "src", "index.html"), "utf8");
+  const modules = [...first].filter((n) => n !== "page.js").sort().map((n) => `<link rel="modulepreload" href="/assets/${n}">\n`).join("");
+  if (!html.includes("<!-- modules -->\n")) throw new Error("index.html has no place for the modules");
+  files.set("index.html", Buffer.from(html.replace("<!-- modules -->\n", modules)));
   files.set("icon.svg", await readFile(join(here, "src", "icon.svg")));
   files.set("LICENSES.txt", await licenses());
-  return files;
+  return { files, first: new Set([...first, "index.html", "boot.js", "page.css", "icon.svg"]) };
 }
 
 // Every bundled package comes with its licence.
@@ -80,22 +96,26 @@ async function check(files) {
   }
 }
 
-function report(files) {
-  let raw = 0, gzip = 0, brotli = 0;
-  for (const [name, data] of files) {
-    if (name === "LICENSES.txt") continue; // not loaded by the page
-    raw += data.length;
-    gzip += gzipSync(data, { level: 9 }).length;
-    brotli += brotliCompressSync(data).length;
-  }
+function report({ files, first }) {
   const kib = (n) => (n / 1024).toFixed(1) + " KiB";
-  console.log(`page: ${kib(raw)}, ${kib(gzip)} gzip, ${kib(brotli)} brotli`);
+  const say = (what, names) => {
+    let raw = 0, gzip = 0, brotli = 0;
+    for (const name of names) {
+      const data = files.get(name);
+      raw += data.length;
+      gzip += gzipSync(data, { level: 9 }).length;
+      brotli += brotliCompressSync(data).length;
+    }
+    console.log(`page: ${what} ${kib(raw)}, ${kib(gzip)} gzip, ${kib(brotli)} brotli`);
+  };
+  say("first screen", first);
+  say("everything", [...files.keys()].filter((n) => n !== "LICENSES.txt")); // not loaded by the page
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const files = await bundle();
+  const built = await bundle();
   const out = process.argv.indexOf("--out");
-  if (process.argv.includes("--check")) await check(files);
-  else await write(out > 0 ? process.argv[out + 1] : dist, files);
-  report(files);
+  if (process.argv.includes("--check")) await check(built.files);
+  else await write(out > 0 ? process.argv[out + 1] : dist, built.files);
+  report(built);
 }

@@ -15,9 +15,11 @@ import (
 	"sekisho/config"
 	"sekisho/internal/fault"
 	"sekisho/internal/locale"
+	"sekisho/internal/relay"
 	"sekisho/internal/relay/contract"
 	"sekisho/internal/relay/instance"
 	"sekisho/internal/relay/transport"
+	"sekisho/internal/relay/web"
 )
 
 // version is set when a release is built.
@@ -36,7 +38,8 @@ to one that already runs elsewhere, and shows it on a page in your browser.
 Usage:
   relaycodex [--profile NAME] [--listen 127.0.0.1:PORT] [--no-open]
                                      run the worker and its page until interrupted
-  relaycodex url [--instance ID]     print a fresh page address of a running relaycodex
+  relaycodex url [--instance ID] [--thread ID]
+                                     print a fresh page address of a running relaycodex; it shows that thread
   relaycodex contract [--codex PATH] tell how a codex (of PATH, or this one) differs from the one this
                                      program knows
   relaycodex --help | --version
@@ -68,7 +71,7 @@ func run(ctx context.Context, args []string) int {
 	}
 	f := flag.NewFlagSet("relaycodex", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	var profileName, listen, id, codex string
+	var profileName, listen, id, thread, codex string
 	var noOpen, showVersion bool
 	switch name {
 	case "":
@@ -78,6 +81,7 @@ func run(ctx context.Context, args []string) int {
 		f.BoolVar(&showVersion, "version", false, "")
 	case "url":
 		f.StringVar(&id, "instance", "", "")
+		f.StringVar(&thread, "thread", "", "")
 	case "contract":
 		f.StringVar(&codex, "codex", "", "")
 	default:
@@ -99,13 +103,17 @@ func run(ctx context.Context, args []string) int {
 	case name == "contract":
 		return contract.Command{Codex: codex, Texts: texts, Stdout: os.Stdout, Stderr: os.Stderr}.Run(ctx)
 	case name == "url":
-		return printURL(ctx, texts, id)
+		return printURL(ctx, texts, id, thread)
 	}
 	return serve(ctx, texts, serveOptions{profile: profileName, listen: listen, open: !noOpen})
 }
 
 // printURL prints the address, or with several running and none chosen their ids.
-func printURL(ctx context.Context, texts *locale.Catalogue, id string) int {
+func printURL(ctx context.Context, texts *locale.Catalogue, id, thread string) int {
+	fragment, err := web.ThreadFragment(relay.ThreadID(thread))
+	if err != nil {
+		return misused(err.Error())
+	}
 	root, err := instance.Root(os.Getenv)
 	if err != nil {
 		return failed(texts, err)
@@ -117,7 +125,7 @@ func printURL(ctx context.Context, texts *locale.Catalogue, id string) int {
 		}
 		return failed(texts, err)
 	}
-	fmt.Println(address)
+	fmt.Println(address + fragment)
 	return exitOK
 }
 

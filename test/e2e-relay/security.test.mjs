@@ -75,8 +75,9 @@ test("pages of other ports, other sites and other names reach nothing, even with
   const c = await context(browser), page = await enter(c, world);
   await page.waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
   const { session: key } = await session(page);
-  const command = (url) => ({ url, key, body: JSON.stringify({ version: 1, operation: "attack-" + Math.random(), kind: "models.read", params: {} }) });
-  const attempt = async ({ url, key, body }) => {
+  const script = await page.evaluate(() => new URL(document.querySelector("script[type=module]").src).pathname);
+  const command = (url) => ({ url, key, script, body: JSON.stringify({ version: 1, operation: "attack-" + Math.random(), kind: "models.read", params: {} }) });
+  const attempt = async ({ url, key, body, script }) => {
     const tries = {};
     const go = async (name, f) => { try { const r = await f(); tries[name] = `${r.type} ${r.status}`; } catch (e) { tries[name] = e.name; } };
     const json = { "Content-Type": "application/json", "Relay-Contract": "1", Authorization: "Relay " + key };
@@ -86,13 +87,13 @@ test("pages of other ports, other sites and other names reach nothing, even with
     await go("exchange", () => fetch(url + "/api/session", { method: "POST", mode: "no-cors", body: "{}" }));
     await go("page", () => fetch(url + "/"));
     await go("cookies", () => fetch(url + "/", { credentials: "include", mode: "no-cors" }));
-    await go("script", () => new Promise((r) => { const s = document.createElement("script"); s.onload = () => r({ type: "loaded", status: "" }); s.onerror = () => r({ type: "refused", status: "" }); s.src = url + "/page.js"; document.head.append(s); }));
+    await go("script", () => new Promise((r) => { const s = document.createElement("script"); s.onload = () => r({ type: "loaded", status: "" }); s.onerror = () => r({ type: "refused", status: "" }); s.src = url + script; document.head.append(s); }));
     await go("image", () => new Promise((r) => { const s = new Image(); s.onload = () => r({ type: "loaded", status: "" }); s.onerror = () => r({ type: "refused", status: "" }); s.src = url + "/icon.svg"; }));
     return tries;
   };
   // The control: the same requests from the page's own origin are answered.
   const own = await page.evaluate(attempt, command(world.origin));
-  assert.deepEqual([own.command, own.stream, own.page], ["basic 200", "basic 200", "basic 200"]);
+  assert.deepEqual([own.command, own.stream, own.page, own.script], ["basic 200", "basic 200", "basic 200", "loaded "]);
   const { port: other } = await site(t);
   for (const origin of [`http://127.0.0.1:${other}`, `http://localhost:${other}`, `http://evil.example:${other}`, `http://127.0.0.1.evil.example:${other}`]) {
     const attacker = await browser.newContext(), p = await attacker.newPage();
@@ -121,7 +122,8 @@ test("a rebound name is refused on every route, static files too", async (t) => 
   const fake = await browser.newContext(), p = await fake.newPage();
   // The browser resolves every name to this machine, so the rebound page is one request away: the worker's own port.
   const answers = [];
-  for (const path of ["/", "/page.js", "/page.css", "/markdown.js", "/api/stream", "/api/command", "/nothing"]) {
+  const dir = (await (await fetch(world.origin + "/")).text()).match(/\/assets\/[^/]+\//)[0];
+  for (const path of ["/", dir + "page.js", dir + "page.css", dir + "markdown.js", "/api/stream", "/api/command", "/nothing"]) {
     for (const name of ["evil.example", "localhost", "127.0.0.1.evil.example", "127.0.0.1.nip.example", "[::1]"]) {
       const r = await p.goto(`http://${name}:${port}${path}`).catch(() => undefined);
       if (r) answers.push([name + path, r.status(), (await r.text()).includes("root")]);
@@ -169,7 +171,7 @@ test("the content policy: no inline script, no eval, no markup by string, nothin
     await go("policy", () => { trustedTypes.createPolicy("mine", { createHTML: (x) => x }); });
     await go("again", () => { trustedTypes.createPolicy("relaycodex", { createHTML: (x) => x }); });
     await go("default", () => { trustedTypes.createPolicy("default", { createHTML: (x) => x }); });
-    await go("worker", () => { new Worker("/markdown.js"); });
+    await go("worker", () => { new Worker(document.querySelector("script[type=module]").src.replace("page.js", "markdown.js")); });
     await go("inline", () => { const s = document.createElement("script"); try { s.textContent = "window.ran = 1"; } catch (e) { return e.name; } document.head.append(s); return String(window.ran); });
     await go("handler", () => { const b = document.createElement("b"); b.setAttribute("onclick", "window.ran = 1"); document.body.append(b); b.click(); const r = String(window.ran); b.remove(); return r; });
     await go("fetch", () => fetch(url));
@@ -178,7 +180,7 @@ test("the content policy: no inline script, no eval, no markup by string, nothin
     await go("frame", () => new Promise((r) => { const f = document.createElement("iframe"); f.onload = () => r("done"); f.src = url; document.body.append(f); setTimeout(() => r("refused"), 500); }));
     await go("form", () => new Promise((r) => { const f = document.createElement("form"); f.action = url + "/form"; f.method = "post"; document.body.append(f); f.submit(); setTimeout(() => r("refused"), 300); }));
     await go("socket", () => new Promise((r) => { try { const s = new WebSocket(url.replace("http", "ws")); s.onopen = () => r("open"); s.onerror = () => r("refused"); } catch (e) { r(e.name); } }));
-    await go("sw", () => navigator.serviceWorker.register("/page.js").then(() => "registered"));
+    await go("sw", () => navigator.serviceWorker.register(document.querySelector("script[type=module]").src).then(() => "registered"));
     return out;
   }, `http://127.0.0.1:${other}`);
   const allowed = { eval: "EvalError", Function: "EvalError", innerHTML: "TypeError", policy: "TypeError", default: "TypeError", worker: "TypeError" };

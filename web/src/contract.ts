@@ -11,6 +11,7 @@ export interface Commands {
   "reconnect": { params: None; value: ConnectedAs };
   "disconnect": { params: None; value: None };
   "probe": { params: None; value: ProbeResult };
+  "snapshot.read": { params: SnapshotRead; value: Start };
   "thread.list": { params: ThreadList; value: None };
   "thread.start": { params: ThreadStart; value: ThreadRef };
   "thread.open": { params: ThreadRef; value: ThreadRef };
@@ -283,6 +284,7 @@ export type ItemStatus = "running" | "done" | "failed" | "declined" | "abandoned
 export interface KeyExchange {
   version: number;
   key: string;
+  start?: SnapshotRead;
 }
 
 export interface McpItem {
@@ -454,6 +456,7 @@ export interface SessionGranted {
   version: number;
   session: string;
   channel: string;
+  start?: unknown;
 }
 
 export interface Settings {
@@ -484,7 +487,16 @@ export interface Snapshot {
   notices: Notice[];
 }
 
+export interface SnapshotRead {
+  thread?: string;
+}
+
 export type SnapshotReason = "" | "lagged" | "owner";
+
+export interface Start {
+  id: string;
+  snapshot: Snapshot;
+}
 
 export type Status = "done" | "refused" | "failed" | "unknown";
 

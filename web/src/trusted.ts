@@ -1,31 +1,21 @@
-// The only way for markup into the document. Rendered Markdown is untrusted text of a model: DOMPurify takes out everything
-// that is not listed, and what is left has no address that a browser would follow and no picture that it would fetch.
-import DOMPurify, { type Config } from "dompurify";
+// The one Trusted Types policy of the page. Nothing but sanitize.ts makes markup with it, and the only script that it lets through
+// is the Markdown worker's.
+
+/** Name of the worker's file beside this one; build.mjs fills it in. */
+declare const __MARKDOWN__: string;
+
+const worker = new URL(__MARKDOWN__, import.meta.url).href;
 
 // DOMPurify parses through this policy; nothing else can reach it, and the page's policy allows no other name.
-const policy = window.trustedTypes?.createPolicy("relaycodex", {
+export const policy = window.trustedTypes?.createPolicy("relaycodex", {
   createHTML: (html) => html,
   createScriptURL: (url) => {
-    if (url !== "/markdown.js") throw new TypeError("not a script of this page");
+    if (url !== worker) throw new TypeError("not a script of this page");
     return url;
   },
 });
 
-const allowed = {
-  ALLOWED_TAGS: ["p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "del", "ins", "code", "pre", "blockquote", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "a", "span", "sup", "sub"],
-  ALLOWED_ATTR: ["class", "data-href", "data-img", "data-alt", "data-language", "start"],
-  ALLOW_DATA_ATTR: false,
-  ALLOW_ARIA_ATTR: false,
-  RETURN_DOM_FRAGMENT: true as const,
-  ...(policy ? { TRUSTED_TYPES_POLICY: policy as unknown as NonNullable<Config["TRUSTED_TYPES_POLICY"]> } : {}),
-};
-
-/** sanitize makes nodes of untrusted markup. */
-export function sanitize(html: string): DocumentFragment {
-  return DOMPurify.sanitize(html, allowed);
-}
-
-/** The address of the Markdown worker, as the policy lets it be used. */
+/** Starts the Markdown worker. */
 export function markdownWorker(): Worker {
-  return new Worker((policy ? policy.createScriptURL("/markdown.js") : "/markdown.js") as string | URL);
+  return new Worker((policy ? policy.createScriptURL(worker) : worker) as string | URL);
 }

@@ -1,6 +1,6 @@
 // A browser without a browser: several tabs of one origin with their locks, channels, clocks and storage, and a worker that
 // answers their requests.
-import type { Batch, Command, Event, Snapshot } from "../src/contract";
+import type { Batch, Command, Event, Snapshot, Start } from "../src/contract";
 import type { Env } from "../src/link/link";
 import { createLink } from "../src/link/link";
 import type { Channel, Message } from "../src/link/tabs";
@@ -97,6 +97,8 @@ export class Worker {
   version = 1;
   down = false;
   loseAnswers = 0;
+  /** Whether it tells the first snapshot with its first answer; a start that is not told is no failure. */
+  starts = false;
   channel = key("C");
   epoch = "aa";
   #batches: string[] = [];
@@ -126,7 +128,7 @@ export class Worker {
       if (!this.keys.delete(given)) return refuse(401, "key");
       const fresh = String(++sessions).padStart(43, "s");
       this.sessions.add(fresh);
-      return Response.json({ version: this.version, session: fresh, channel: this.channel });
+      return Response.json({ version: this.version, session: fresh, channel: this.channel, ...(this.starts && (body as { start?: unknown }).start ? { start: this.#start() } : {}) });
     }
     if (!this.sessions.has(session)) return refuse(401, "key");
     if (path === "/api/command") {
@@ -136,9 +138,13 @@ export class Worker {
         this.loseAnswers--;
         throw new TypeError("the answer was lost");
       }
-      return Response.json({ version: this.version, operation: c.operation, status: "done", value: {} });
+      return Response.json({ version: this.version, operation: c.operation, status: "done", value: this.starts && c.kind === "snapshot.read" ? this.#start() : {} });
     }
     return this.#stream(tab, headers.get("Last-Event-ID"), init.signal ?? undefined);
+  }
+
+  #start(): Start {
+    return { id: `${this.epoch}-${this.#batches.length}`, snapshot: this.snapshot };
   }
 
   #stream(tab: Tab, last: string | null, signal?: AbortSignal): Response {

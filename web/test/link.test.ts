@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Event } from "../src/contract";
-import { parseKey } from "../src/link/key";
+import { parseAddress, parseKey } from "../src/link/key";
 import { EventParser } from "../src/link/sse";
 import { LinkError } from "../src/link/types";
 import { key, origin, settle, world, Worker } from "./fakes";
@@ -29,6 +29,75 @@ test("a key is read from this origin's address only", () => {
   for (const bad of ["", "#", k + "x", "#" + k + "#" + k, "http://127.0.0.1:4001/#" + k, "https://127.0.0.1:4000/#" + k, "http://127.0.0.1:4000.evil.example/#" + k, origin + "/x#" + k, "#" + k.slice(1) + "="]) {
     assert.equal(parseKey(bad, origin), undefined, bad);
   }
+});
+
+test("an address can name a thread, with a key or without", () => {
+  const k = key("k");
+  assert.deepEqual(parseAddress(origin + "/#" + k + "&thread=01a-b_c", origin), { key: k, thread: "01a-b_c" });
+  assert.deepEqual(parseAddress("#thread=t", origin), { thread: "t" });
+  assert.deepEqual(parseAddress(k, origin), { key: k });
+  for (const bad of ["#" + k + "&thread=", "#" + k + "&thread=a b", "#" + k + "&x=t", "#" + k + "&thread=t&thread=u", "#thread=../x", "#thread=" + "a".repeat(129), "#thread=t&" + k, "http://127.0.0.1:1/#" + k + "&thread=t"]) assert.equal(parseAddress(bad, origin), undefined, bad);
+});
+
+// proves R-UI-01
+test("with the first answer the page is there: the stream goes on behind it, and nothing is missed", async () => {
+  const w = world(), tab = w.tab();
+  w.worker.starts = true;
+  w.worker.keys.add(key("k"));
+  w.worker.emit(draft(1));
+  const link = tab.link("#" + key("k") + "&thread=t");
+  await link.first;
+  assert.equal(link.phase.value.name, "live");
+  assert.equal(link.wanted.value, "t");
+  assert.deepEqual(w.worker.requests.map((r) => [r.path, (r.body as { start?: unknown } | undefined)?.start, r.hash]), [["/api/session", { thread: "t" }, ""]]);
+  w.worker.emit(draft(2)); // before the stream is open
+  await settle();
+  assert.deepEqual(w.worker.streams.map((s) => s.last), ["aa-1"]);
+  assert.equal(link.state.value?.drafts.get("t")?.revision, 2);
+  link.close();
+  // A reload asks for the same with the session that it has, and a worker that does not know it is told apart from one that is away.
+  const again = tab.link();
+  await again.first;
+  assert.equal(again.phase.value.name, "live");
+  assert.deepEqual(w.worker.requests.filter((r) => r.path === "/api/command").map((r) => (r.body as { kind: string }).kind), ["snapshot.read"]);
+  again.close();
+  w.worker.sessions.clear();
+  const refused = tab.link();
+  await settle();
+  assert.equal(refused.phase.value.name, "refused");
+  assert.equal(tab.stored.size, 0);
+  refused.close();
+});
+
+test("a second tab with a first answer of its own follows the first one without a gap", async () => {
+  const w = world(), one = w.tab(), two = w.tab();
+  w.worker.starts = true;
+  for (const k of ["k", "l"]) w.worker.keys.add(key(k));
+  const a = one.link("#" + key("k"));
+  await settle();
+  w.worker.emit(draft(1));
+  await settle();
+  const b = two.link("#" + key("l"));
+  await b.first;
+  w.worker.emit(draft(2));
+  await settle();
+  w.worker.emit(draft(3));
+  await settle();
+  for (const l of [a, b]) assert.equal(l.state.value?.drafts.get("t")?.revision, 3);
+  assert.equal(w.worker.streams.length, 1);
+  a.close();
+  b.close();
+});
+
+test("an address within the page names a thread without a key", async () => {
+  const w = world(), tab = w.tab();
+  w.worker.keys.add(key("k"));
+  const link = tab.link("#" + key("k"));
+  await settle();
+  tab.hash = "#thread=other";
+  tab.fire("hashchange");
+  assert.deepEqual([link.wanted.value, tab.hash, link.phase.value.name], ["other", "", "live"]);
+  link.close();
 });
 
 // proves R-UI-01

@@ -24,7 +24,7 @@ function page() {
       calls.push({ kind, params, owner: opts?.owner });
       return { version: 1, operation: "", status: "done", value: kind === "item.read" ? { id: "i", turn: "u", type: "agentMessage", status: "done" } : {} } as never;
     },
-    before: () => Promise.reject(new Error("not asked")), submitKey: async () => false, operation: () => "", close: () => undefined,
+    before: () => Promise.reject(new Error("not asked")), submitKey: async () => false, wanted: signal<string | undefined>(undefined), first: Promise.resolve(), operation: () => "", close: () => undefined,
   };
   usePage(link, {} as Renderer);
   Object.assign(globalThis, { history: { state: null, replaceState: () => undefined } });

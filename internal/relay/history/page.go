@@ -55,15 +55,21 @@ func (p *pager) take(next string, added int, facts []fact) {
 	p.seen[next] = true
 }
 
-// NewestItems and NewestTurns are the parameters of the first pages (R-REC-04).
-func (w *Window) NewestItems() codex.ItemsListParams {
-	return codex.ItemsListParams{ThreadID: w.thread, Limit: 100, SortDirection: codex.Descending}
+// NewestItems and NewestTurns are the parameters of a thread's first pages (R-REC-04).
+func NewestItems(thread relay.ThreadID) codex.ItemsListParams {
+	return codex.ItemsListParams{ThreadID: thread, Limit: 100, SortDirection: codex.Descending}
 }
 
 // NewestTurns asks for the newest turns with their first and last items.
-func (w *Window) NewestTurns() codex.TurnsListParams {
-	return codex.TurnsListParams{ThreadID: w.thread, Limit: 50, SortDirection: codex.Descending, ItemsView: codex.ViewSummary}
+func NewestTurns(thread relay.ThreadID) codex.TurnsListParams {
+	return codex.TurnsListParams{ThreadID: thread, Limit: 50, SortDirection: codex.Descending, ItemsView: codex.ViewSummary}
 }
+
+// NewestItems and NewestTurns are those of the window's thread.
+func (w *Window) NewestItems() codex.ItemsListParams { return NewestItems(w.thread) }
+
+// NewestTurns is NewestItems for turns.
+func (w *Window) NewestTurns() codex.TurnsListParams { return NewestTurns(w.thread) }
 
 // OlderItems are the parameters of the next older page, with the cursor that the server returned.
 func (w *Window) OlderItems() (codex.ItemsListParams, Stop) {

@@ -15,6 +15,7 @@ const (
 	CmdReconnect  CommandKind = "reconnect"
 	CmdDisconnect CommandKind = "disconnect"
 	CmdProbe      CommandKind = "probe"
+	CmdSnapshot   CommandKind = "snapshot.read"
 
 	CmdThreadList  CommandKind = "thread.list"
 	CmdThreadStart CommandKind = "thread.start"
@@ -55,6 +56,7 @@ var commandTable = []commandEntry{
 	{CmdReconnect, typ[None](), typ[ConnectedAs]()},
 	{CmdDisconnect, typ[None](), typ[None]()},
 	{CmdProbe, typ[None](), typ[ProbeResult]()},
+	{CmdSnapshot, typ[SnapshotRead](), typ[Start]()},
 	{CmdThreadList, typ[ThreadList](), typ[None]()},
 	{CmdThreadStart, typ[ThreadStart](), typ[ThreadRef]()},
 	{CmdThreadOpen, typ[ThreadRef](), typ[ThreadRef]()},
@@ -106,6 +108,18 @@ type Probe struct {
 	Path    string   `json:"path"`
 	Status  int      `json:"status"`
 	Problem *Problem `json:"problem,omitzero"`
+}
+
+// SnapshotRead asks for everything that a front end shows. The named thread, if any, is opened before, when that takes a moment
+// only; when it takes longer its window arrives by the stream, and when it fails the front end asks for it itself and is told why.
+type SnapshotRead struct {
+	Thread relay.ThreadID `json:"thread,omitzero"`
+}
+
+// Start is a snapshot with its place in the stream, which can be resumed behind ID.
+type Start struct {
+	ID       string   `json:"id"`
+	Snapshot Snapshot `json:"snapshot"`
 }
 
 // ThreadList asks for stored threads: again from the newest, or with More the next page of the same question. The list

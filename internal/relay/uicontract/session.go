@@ -1,5 +1,7 @@
 package uicontract
 
+import "encoding/json"
+
 // Paths of the worker's HTTP endpoint.
 const (
 	PathSession = "/api/session"
@@ -12,6 +14,8 @@ const (
 type KeyExchange struct {
 	Version int    `json:"version"`
 	Key     string `json:"key"`
+	// Start asks for what the front end shows first in the same answer.
+	Start *SnapshotRead `json:"start,omitzero"`
 }
 
 // SessionGranted carries the session key, which goes into "Authorization: Relay <key>" of every further request, and the name
@@ -21,6 +25,8 @@ type SessionGranted struct {
 	Version int    `json:"version"`
 	Session string `json:"session"`
 	Channel string `json:"channel"` // 256 bits in unpadded base64url, one for the life of the endpoint
+	// Start is a Start, when it was asked for.
+	Start json.RawMessage `json:"start,omitzero"`
 }
 
 // Refusal is the body of every answer of the endpoint that is no Result: nothing was executed.

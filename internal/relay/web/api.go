@@ -45,7 +45,15 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.o.Log.Info("front end admitted")
-	s.answer(w, r, http.StatusOK, uicontract.SessionGranted{Version: uicontract.Version, Session: session, Channel: s.channel})
+	granted := uicontract.SessionGranted{Version: uicontract.Version, Session: session, Channel: s.channel}
+	if in.Start != nil {
+		// One round trip instead of two. A start that fails is no reason to keep the session back: the page asks again.
+		first := s.o.Backend.Execute(s.ctx, uicontract.Command{Version: uicontract.Version, Operation: "start", Kind: uicontract.CmdSnapshot}, in.Start)
+		if first.Status == uicontract.Done {
+			granted.Start = first.Value
+		}
+	}
+	s.answer(w, r, http.StatusOK, granted)
 }
 
 func (s *Server) command(w http.ResponseWriter, r *http.Request) {

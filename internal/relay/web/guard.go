@@ -22,7 +22,7 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 // handler is everything that is served. The checks of guard hold for every route, also for those that do not exist.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
-	for path, a := range assets {
+	for path, a := range s.assets {
 		if path == "/" {
 			path = "/{$}"
 		}

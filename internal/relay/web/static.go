@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"embed"
 	"net/http"
 	"path"
@@ -12,35 +13,67 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// assetTypes are the files that are served, with their types. Nothing else of dist is.
+// assetTypes are the kinds of files that are served, by the end of their names. A file of another kind is a build that went wrong.
 var assetTypes = map[string]string{
-	"index.html":   "text/html; charset=utf-8",
-	"page.js":      "text/javascript; charset=utf-8",
-	"markdown.js":  "text/javascript; charset=utf-8",
-	"page.css":     "text/css; charset=utf-8",
-	"icon.svg":     "image/svg+xml",
-	"LICENSES.txt": "text/plain; charset=utf-8",
+	".html": "text/html; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".txt":  "text/plain; charset=utf-8",
 }
+
+// assetDir is where the page expects its files; serve puts a directory of its own in place of it.
+const assetDir = "/assets/"
 
 type asset struct {
-	kind string
-	data []byte
+	kind  string
+	data  []byte
+	fixed bool // may be kept by the browser: what its path names never changes
 }
 
-// assets by path. A file that is not there is a build that went wrong: the program does not start.
-var assets = func() map[string]asset {
-	files := map[string]asset{}
-	for name, kind := range assetTypes {
-		data, err := dist.ReadFile(path.Join("dist", name))
-		if err != nil {
+// files are what is embedded, by name. One that is not known is a build that went wrong: the program does not start.
+var files = func() map[string]asset {
+	all := map[string]asset{}
+	entries, err := dist.ReadDir("dist")
+	if err != nil {
+		panic("the page is not embedded: " + err.Error())
+	}
+	for _, e := range entries {
+		data, err := dist.ReadFile(path.Join("dist", e.Name()))
+		kind, known := assetTypes[path.Ext(e.Name())]
+		if err != nil || !known {
+			panic("the embedded page is not right: " + e.Name())
+		}
+		all[e.Name()] = asset{kind: kind, data: data}
+	}
+	for _, name := range []string{"index.html", "icon.svg", "LICENSES.txt", "boot.js", "page.js", "page.css", "markdown.js"} {
+		if _, ok := all[name]; !ok {
 			panic("the embedded page is not complete: " + name)
 		}
-		files["/"+name] = asset{kind, data}
 	}
-	files["/"] = files["/index.html"]
-	delete(files, "/index.html")
-	return files
+	return all
 }()
+
+// assets by path. Scripts and styles are in a directory whose name nobody can know before this endpoint is there, and the browser
+// may keep them: a program that had the port earlier cannot have planted others in the browser's cache under these names. All
+// else is asked for each time.
+func assets(dir string) map[string]asset {
+	out := map[string]asset{}
+	for name, a := range files {
+		switch path.Ext(name) {
+		case ".js", ".css":
+			a.fixed = true
+			out[dir+name] = a
+		default:
+			out["/"+name] = a
+		}
+	}
+	page := out["/index.html"]
+	delete(out, "/index.html")
+	page.data = bytes.ReplaceAll(page.data, []byte(assetDir), []byte(dir))
+	out["/"] = page
+	return out
+}
 
 // static serves one file of the page. It needs no key and holds no data.
 func (s *Server) static(a asset) http.Handler {
@@ -53,6 +86,9 @@ func (s *Server) static(a asset) http.Handler {
 		_ = http.NewResponseController(w).SetWriteDeadline(s.o.Now().Add(s.o.Write))
 		w.Header().Set("Content-Type", a.kind)
 		w.Header().Set("Content-Length", strconv.Itoa(len(a.data)))
+		if a.fixed {
+			w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+		}
 		if r.Method == http.MethodGet {
 			_, _ = w.Write(a.data) // the other end went away
 		}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -22,22 +25,59 @@ func TestStaticFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := "/" + file.Name()
+		if ext := filepath.Ext(path); ext == ".js" || ext == ".css" {
+			path = e.dir + file.Name()
+		}
 		if file.Name() == "index.html" {
 			path = "/"
 		}
 		resp := e.do(t, request{method: "GET", path: path})
 		got, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != 200 || !bytes.Equal(got, want) || resp.Header.Get("Content-Type") != assets[path].kind {
+		if name := file.Name(); name == "index.html" {
+			want = bytes.ReplaceAll(want, []byte(assetDir), []byte(e.dir))
+		}
+		kept := "no-store"
+		if strings.HasPrefix(path, e.dir) {
+			kept = "private, max-age=31536000, immutable"
+		}
+		if got := resp.Header.Get("Cache-Control"); got != kept {
+			t.Errorf("%s: Cache-Control %q", path, got)
+		}
+		if err != nil || resp.StatusCode != 200 || !bytes.Equal(got, want) || resp.Header.Get("Content-Type") != e.assets[path].kind {
 			t.Errorf("%s: %d, %d of %d bytes as %q, %v", path, resp.StatusCode, len(got), len(want), resp.Header.Get("Content-Type"), err)
 		}
 		if got := e.do(t, request{method: "DELETE", path: path}).StatusCode; got != 405 {
 			t.Errorf("DELETE %s: %d", path, got)
 		}
 	}
-	for _, path := range []string{"/index.html", "/dist/index.html", "//", "/.", "/%69ndex.html", "/dist", "/..", "/%2e%2e/web.go", "/api"} {
+	for _, path := range []string{"/index.html", "/dist/index.html", "//", "/.", "/%69ndex.html", "/dist", "/..", "/page.js", "/assets/page.js", "/assets/", strings.TrimSuffix(e.dir, "/"), e.dir, "/%2e%2e/web.go", "/api"} {
 		// A path that is only written otherwise may be answered by a redirect to its clean form, never by content.
 		if resp := e.do(t, request{method: "HEAD", path: path}); resp.StatusCode == 200 && path != "//" && path != "/." && path != "/.." {
 			t.Errorf("%s is served", path)
+		}
+	}
+}
+
+// The browser may keep scripts and styles, so their directory is one that no earlier program on this port can have filled: 256
+// bits of this endpoint alone, and everything that the page loads first is in it.
+//
+// proves R-UI-01
+func TestKeptFilesAreOfThisEndpoint(t *testing.T) {
+	a, b := start(t, Options{}), start(t, Options{})
+	if a.dir == b.dir || !regexp.MustCompile(`^/assets/[A-Za-z0-9_-]{43}/$`).MatchString(a.dir) {
+		t.Errorf("%q, %q", a.dir, b.dir)
+	}
+	if got := a.do(t, request{method: "GET", path: b.dir + "page.js"}).StatusCode; got != 404 {
+		t.Errorf("another endpoint's script: %d", got)
+	}
+	page := string(a.assets["/"].data)
+	loaded := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(loaded) < 4 {
+		t.Fatalf("the page loads %q", loaded)
+	}
+	for _, l := range loaded {
+		if _, ok := a.assets[l[1]]; !ok || l[1] != "/icon.svg" && !strings.HasPrefix(l[1], a.dir) {
+			t.Errorf("the page loads %s", l[1])
 		}
 	}
 }

@@ -26,6 +26,7 @@ import (
 
 	"sekisho/internal/fault"
 	"sekisho/internal/locale"
+	"sekisho/internal/relay"
 	"sekisho/internal/relay/uicontract"
 )
 
@@ -62,8 +63,10 @@ type Server struct {
 	hosts    []string // the only Hosts that are served
 	origin   string   // the only Origin that is accepted
 	keys     *keys
-	channel  string        // what the admitted tabs of one browser find each other by
-	streams  chan struct{} // one place per open stream
+	dir      string           // of scripts and styles, of this endpoint alone
+	assets   map[string]asset // by path
+	channel  string           // what the admitted tabs of one browser find each other by
+	streams  chan struct{}    // one place per open stream
 	http     *http.Server
 	ctx      context.Context // ends with the server; what commands run under
 	stop     context.CancelFunc
@@ -104,6 +107,9 @@ func serve(ctx context.Context, l net.Listener, o Options) *Server {
 	s := &Server{o: o, listener: l, hosts: hosts, origin: origin, keys: newKeys(o.KeyLife, o.Now),
 		streams: make(chan struct{}, maxStreams), done: make(chan struct{})}
 	s.channel, _ = newKey()
+	random, _ := newKey()
+	s.dir = assetDir + random + "/"
+	s.assets = assets(s.dir)
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.http = &http.Server{
 		Handler:           s.handler(),
@@ -145,6 +151,20 @@ func (s *Server) Addr() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr)
 
 // Address makes a fresh page address with a one-time key in its fragment. It is printed for a person and never logged.
 func (s *Server) Address() string { return s.origin + "/#" + s.keys.issue() }
+
+// ThreadFragment is what makes a page address show a thread; nothing for no thread. It fails for what is no id of one.
+func ThreadFragment(id relay.ThreadID) (string, error) {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	}
+	switch {
+	case id == "":
+		return "", nil
+	case len(id) > 128 || strings.ContainsFunc(string(id), odd):
+		return "", errors.New("that is no id of a thread")
+	}
+	return "&thread=" + string(id), nil
+}
 
 // Close stops serving: open streams end, and commands under way are waited for until ctx ends.
 func (s *Server) Close(ctx context.Context) error {

@@ -35,6 +35,9 @@ func (b *backend) Execute(_ context.Context, c uicontract.Command, _ any) uicont
 	if c.Operation == "panic" {
 		panic("canary-panic")
 	}
+	if c.Kind == uicontract.CmdSnapshot {
+		return uicontract.Result{Version: uicontract.Version, Operation: c.Operation, Status: uicontract.Done, Value: []byte(`{"id":"e-1"}`)}
+	}
 	return uicontract.Result{Version: uicontract.Version, Operation: c.Operation, Status: uicontract.Done}
 }
 
@@ -458,5 +461,34 @@ func TestListensOnLoopbackOnly(t *testing.T) {
 		if s != nil {
 			t.Errorf("%s is listened on", address)
 		}
+	}
+}
+
+// The exchange of a key can bring the first snapshot along; a front end that asks for none gets none, and no key no snapshot.
+//
+// proves R-UI-01
+func TestTheExchangeBringsTheStart(t *testing.T) {
+	e := start(t, Options{})
+	ask := func(key, start string) (uicontract.SessionGranted, int) {
+		r := e.exchangeRequest(key)
+		r.body = fmt.Sprintf(`{"version":1,"key":%q%s}`, key, start)
+		resp := e.do(t, r)
+		var granted uicontract.SessionGranted
+		if err := json.NewDecoder(resp.Body).Decode(&granted); err != nil {
+			t.Fatal(err)
+		}
+		return granted, resp.StatusCode
+	}
+	if g, _ := ask(e.oneTimeKey(t), ""); g.Start != nil || len(g.Session) != 43 || e.backend.executed.Load() != 0 {
+		t.Errorf("without asking: %+v", g)
+	}
+	if g, status := ask(strings.Repeat("A", 43), `,"start":{"thread":"t"}`); status != 401 || g.Start != nil || e.backend.executed.Load() != 0 {
+		t.Errorf("without a key: %d, %+v", status, g)
+	}
+	if g, _ := ask(e.oneTimeKey(t), `,"start":{"thread":"t"}`); string(g.Start) != `{"id":"e-1"}` || len(g.Session) != 43 || e.backend.executed.Load() != 1 {
+		t.Errorf("asked for: %s", g.Start)
+	}
+	if g, status := ask(e.oneTimeKey(t), `,"start":{"thread":1}`); status != 400 || g.Session != "" {
+		t.Errorf("a start that is none: %d, %+v", status, g)
 	}
 }

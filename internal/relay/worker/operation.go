@@ -61,7 +61,8 @@ func (o *operations) forget(gone uicontract.Result) {
 }
 
 // reads are commands without an effect, whose results may be large: they are executed as often as they are asked for.
-var reads = map[uicontract.CommandKind]bool{uicontract.CmdWindowRead: true, uicontract.CmdItemRead: true, uicontract.CmdSearch: true, uicontract.CmdProbe: true}
+var reads = map[uicontract.CommandKind]bool{uicontract.CmdWindowRead: true, uicontract.CmdItemRead: true, uicontract.CmdSearch: true, uicontract.CmdProbe: true,
+	uicontract.CmdSnapshot: true}
 
 // Execute carries out one command and returns when its result is definite.
 func (w *Worker) Execute(ctx context.Context, c uicontract.Command, params any) uicontract.Result {
@@ -98,6 +99,8 @@ func (w *Worker) run(ctx context.Context, c uicontract.Command, params any) uico
 		if err = w.connect(ctx, p); err == nil {
 			value = w.connectedAs()
 		}
+	case *uicontract.SnapshotRead:
+		value, err = w.readSnapshot(ctx, p)
 	case *uicontract.ThreadList:
 		err = w.listThreads(ctx, p)
 	case *uicontract.ThreadStart:

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync"
 
 	"sekisho/internal/relay"
 	"sekisho/internal/relay/codex"
@@ -164,20 +165,20 @@ func (s *session) read(ctx context.Context, id relay.ThreadID) error {
 func (s *session) fetch(ctx context.Context, id relay.ThreadID) error {
 	w := s.w
 	var meta codex.ThreadReadResult
-	if err := s.call(ctx, codex.ThreadRead, codex.ThreadReadParams{ThreadID: id}, &meta); err != nil {
-		return s.readProblem(id, err)
-	}
-	w.mu.Lock()
-	win := s.part.thread(id).win
-	askTurns, askItems := win.NewestTurns(), win.NewestItems()
-	w.mu.Unlock()
 	var turns codex.TurnsListResult
-	if err := s.call(ctx, codex.ThreadTurnsList, askTurns, &turns); err != nil {
-		return s.readProblem(id, err)
-	}
 	var items codex.ItemsListResult
-	if err := s.call(ctx, codex.ThreadItemsList, askItems, &items); err != nil {
-		return s.readProblem(id, err)
+	askTurns, askItems := history.NewestTurns(id), history.NewestItems(id)
+	// All three are asked for at once: a server far away answers after one round trip, not three.
+	var calls sync.WaitGroup
+	var problems [3]error
+	calls.Go(func() { problems[0] = s.call(ctx, codex.ThreadRead, codex.ThreadReadParams{ThreadID: id}, &meta) })
+	calls.Go(func() { problems[1] = s.call(ctx, codex.ThreadTurnsList, askTurns, &turns) })
+	calls.Go(func() { problems[2] = s.call(ctx, codex.ThreadItemsList, askItems, &items) })
+	calls.Wait()
+	for _, err := range problems { // the thread's own first: it says best what is wrong
+		if err != nil {
+			return s.readProblem(id, err)
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -268,6 +268,8 @@ func (w *world) do(what string, args json.RawMessage) (any, error) {
 			return []string{}, nil
 		}
 		return strings.Split(strings.TrimSpace(string(data)), "\n"), err
+	case "thread": // the made one's id
+		return w.thread, nil
 	case "terminal": // codex resume --remote of the made thread
 		return w.resume(lastWord)
 	case "version":

@@ -2,10 +2,12 @@
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../parts/Icon";
+import { later } from "../parts/later";
 import { num } from "../state/format";
 import { live, waiting } from "../state/page";
 import { texts } from "../text";
-import { Ask } from "./Ask";
+
+const Ask = later(async () => (await import("../rest")).Ask);
 
 /** Cards that a person opened or folded by hand. */
 const hand = signal<ReadonlyMap<string, boolean>>(new Map());

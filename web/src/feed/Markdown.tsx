@@ -1,28 +1,31 @@
 // A finished block of Markdown. The worker renders it; until then, and when it does not, the text stands as it is.
-import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { memo } from "../parts/memo";
 import { copy, Reach } from "../parts/parts";
 import { leaving, renderer } from "../state/page";
 import { language, texts } from "../text";
-import { sanitize } from "../trusted";
 import { prose } from "../visible";
+
+type Sanitizer = typeof import("../sanitize");
+
+const sanitizer = (): Promise<Sanitizer> => import("../rest");
 
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
   const ref = useRef<HTMLDivElement>(null);
-  const [html, setHtml] = useState<{ of: string; html: string } | undefined>(undefined);
+  const [html, setHtml] = useState<{ of: string; html: string; sanitize: Sanitizer["sanitize"] } | undefined>(undefined);
   const reach = useContext(Reach);
-  useLayoutEffect(() => {
+  useEffect(() => { // after the painting: what is read first is text
     let gone = false;
     // What reorders or hides text is shown as an escape before anything else happens to the text.
-    void renderer().markdown(prose(text)).then((h) => {
-      if (!gone && h !== undefined) setHtml({ of: text, html: h });
-    });
+    void Promise.all([renderer().markdown(prose(text)), sanitizer()]).then(([h, s]) => {
+      if (!gone && h !== undefined) setHtml({ of: text, html: h, sanitize: s.sanitize });
+    }, () => undefined); // the worker is gone: the text stays as it is
     return () => { gone = true; };
   }, [text]);
   useLayoutEffect(() => {
     const el = ref.current;
     if (!el || !html || html.of !== text) return;
-    const nodes = sanitize(html.html);
+    const nodes = html.sanitize(html.html);
     dress(nodes);
     el.replaceChildren(nodes);
   }, [html, text, language.value]);

@@ -1,5 +1,5 @@
 // The three requests of the worker contract. Nothing here repeats anything; what an answer means is told apart exactly.
-import { contractHeader, contractVersion, paths, type Command, type CommandKind, type Problem, type Result } from "../contract";
+import { contractHeader, contractVersion, paths, type Command, type CommandKind, type Problem, type Result, type SnapshotRead, type Start } from "../contract";
 import type { Session } from "./key";
 
 /**
@@ -72,11 +72,28 @@ async function post(fetch: Fetch, path: string, session: Session | undefined, bo
   return out;
 }
 
-/** Trades a one-time key for a session, once. */
-export async function exchange(fetch: Fetch, origin: string, key: string): Promise<Session> {
-  const g = (await post(fetch, paths.session, undefined, { version: contractVersion, key })) as { session?: unknown; channel?: unknown };
+/** A session, and what it is shown first when the worker told it at once. */
+export interface Granted {
+  readonly session: Session;
+  readonly start?: Start;
+}
+
+/** Trades a one-time key for a session, once, and asks for the first snapshot, and the thread that is wanted, in the same breath. */
+export async function exchange(fetch: Fetch, origin: string, key: string, start: SnapshotRead): Promise<Granted> {
+  const g = (await post(fetch, paths.session, undefined, { version: contractVersion, key, start })) as { session?: unknown; channel?: unknown; start?: unknown };
   if (typeof g.session !== "string" || typeof g.channel !== "string") throw new Refused({ kind: "version" });
-  return { origin, session: g.session, channel: g.channel };
+  return { session: { origin, session: g.session, channel: g.channel }, ...(isStart(g.start) ? { start: g.start } : {}) };
+}
+
+/** The first snapshot of a tab that was admitted before. */
+export async function restart(fetch: Fetch, session: Session, operation: string, start: SnapshotRead): Promise<Granted> {
+  const r = await send(fetch, session, { version: contractVersion, operation, kind: "snapshot.read", params: start });
+  return { session, ...(r.status === "done" && isStart(r.value) ? { start: r.value } : {}) };
+}
+
+function isStart(s: unknown): s is Start {
+  const o = s as { id?: unknown; snapshot?: { version?: unknown } } | null | undefined;
+  return typeof o === "object" && o !== null && typeof o.id === "string" && o.snapshot?.version === contractVersion;
 }
 
 /** A draft arrives although its page is being left: what was typed in the last moment is not lost. */

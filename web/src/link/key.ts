@@ -10,24 +10,41 @@ export interface Session {
 const pattern = /^[A-Za-z0-9_-]{43}$/;
 const storageKey = "relaycodex.session";
 
+/** What an address asks for: #KEY, #KEY&thread=ID or #thread=ID. */
+export interface Asked {
+  readonly key?: string;
+  readonly thread?: string;
+}
+
+const threadPattern = /^thread=([A-Za-z0-9_-]{1,128})$/;
+
+/** Reads an address of this origin, or a bare key. undefined: it is none of them. */
+export function parseAddress(text: string, origin: string): Asked | undefined {
+  const given = text.trim();
+  if (pattern.test(given)) return { key: given };
+  const [address, fragment, more] = given.split("#");
+  if (more !== undefined || fragment === undefined || (address !== "" && address !== origin && address !== origin + "/")) return undefined;
+  const [first = "", second, third] = fragment.split("&");
+  const thread = threadPattern.exec(second ?? first)?.[1];
+  if (third !== undefined) return undefined;
+  if (pattern.test(first)) return second === undefined ? { key: first } : thread !== undefined ? { key: first, thread } : undefined;
+  return second === undefined && thread !== undefined ? { thread } : undefined;
+}
+
 /** Reads a one-time key from an address of this origin, or the bare key. */
 export function parseKey(text: string, origin: string): string | undefined {
-  const given = text.trim();
-  if (pattern.test(given)) return given;
-  const [address, key, more] = given.split("#");
-  if (more !== undefined || key === undefined || !pattern.test(key)) return undefined;
-  return address === "" || address === origin || address === origin + "/" ? key : undefined;
+  return parseAddress(text, origin)?.key;
 }
 
 /**
  * Takes the key out of the address bar and out of the history entry before anything else can see it there. A fragment that
  * is no key goes, too.
  */
-export function takeKey(location: Pick<Location, "hash" | "pathname" | "origin">, history: Pick<History, "replaceState" | "state">): string | undefined {
-  if (location.hash === "") return undefined;
-  const key = parseKey(location.hash, location.origin);
+export function takeAddress(location: Pick<Location, "hash" | "pathname" | "origin">, history: Pick<History, "replaceState" | "state">): Asked {
+  if (location.hash === "") return {};
+  const asked = parseAddress(location.hash, location.origin);
   history.replaceState(history.state, "", location.pathname);
-  return key;
+  return asked ?? {};
 }
 
 type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">;

@@ -2,19 +2,19 @@
 import { signal } from "@preact/signals";
 import { contractVersion, type Batch, type CommandKind, type Commands, type Result } from "../contract";
 import { prepend, reread, type Reread } from "./fold";
-import { exchange, open, Refused, send, type Failure, type Fetch } from "./http";
-import { load, parseKey, save, takeKey, type Session } from "./key";
+import { begin, operationID, type BeginEnv, type Begun } from "./begin";
+import { exchange, open, Refused, send, type Failure, type Granted } from "./http";
+import { parseAddress, save, takeAddress, type Session } from "./key";
 import { newer, take, type Place } from "./place";
 import { EventParser } from "./sse";
 import { Tabs, type Env as TabsEnv } from "./tabs";
 import { LinkError, type Link, type Phase, type State } from "./types";
 
 /** Everything of the browser that the link uses. */
-export interface Env extends TabsEnv {
-  fetch: Fetch;
-  location: Pick<Location, "hash" | "pathname" | "origin">;
-  history: Pick<History, "replaceState" | "state">;
-  storage: Pick<Storage, "getItem" | "setItem" | "removeItem">;
+export interface Env extends TabsEnv, BeginEnv {
+  crypto: Crypto;
+  /** What was begun before the link was there. */
+  begun?: Begun | undefined;
   now(): number;
   random(): number;
   /** Calls back when the address changed within the page, when the person comes back to the tab, or when the network is there again. */
@@ -36,6 +36,8 @@ export function createLink(env: Env): Link {
 class TabLink implements Link {
   readonly phase = signal<Phase>({ name: "starting" });
   readonly state = signal<State | undefined>(undefined);
+  readonly wanted = signal<string | undefined>(undefined);
+  readonly first: Promise<void>;
   readonly #env: Env;
   #session: Session | undefined;
   #place: Place | undefined;
@@ -46,12 +48,14 @@ class TabLink implements Link {
 
   constructor(env: Env) {
     this.#env = env;
-    const key = takeKey(env.location, env.history);
-    this.#session = load(env.storage, env.location.origin);
+    const begun = env.begun ?? begin(env);
+    this.#session = begun.session;
+    this.wanted.value = begun.thread;
     const off = [
       env.on("hashchange", () => {
-        const fresh = takeKey(env.location, env.history);
-        if (fresh) void this.#admit(fresh);
+        const fresh = takeAddress(env.location, env.history);
+        if (fresh.thread !== undefined) this.wanted.value = fresh.thread;
+        if (fresh.key !== undefined) void this.#admit(fresh.key);
       }),
       env.on("visible", () => { this.#wake(); this.#tabs?.check(); }),
       env.on("online", () => this.#wake()),
@@ -60,13 +64,15 @@ class TabLink implements Link {
       env.on("show", () => this.#join()),
     ];
     this.#life.signal.addEventListener("abort", () => off.forEach((f) => f()));
-    if (key) void this.#admit(key);
-    else if (this.#session) this.#join();
+    if (begun.key !== undefined) void this.#admit(begun.key, begun.first);
+    else if (this.#session) void this.#resume(this.#session, begun.first);
     else this.phase.value = { name: "refused" };
+    // What is under way came to something by then, and was taken in: the callbacks above are older.
+    this.first = (begun.first ?? Promise.resolve()).then(() => undefined, () => undefined);
   }
 
   operation(): string {
-    return Array.from(this.#env.crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, "0")).join("");
+    return operationID(this.#env.crypto);
   }
 
   close(): void {
@@ -75,21 +81,44 @@ class TabLink implements Link {
   }
 
   async submitKey(addressOrKey: string): Promise<boolean> {
-    const key = parseKey(addressOrKey, this.#env.location.origin);
-    return key !== undefined && this.#admit(key);
+    const asked = parseAddress(addressOrKey, this.#env.location.origin);
+    if (asked?.key === undefined || !(await this.#admit(asked.key))) return false;
+    if (asked.thread !== undefined) this.wanted.value = asked.thread;
+    return true;
+  }
+
+  /** Goes on after a reload: the tab was admitted before. */
+  async #resume(session: Session, first: Promise<Granted> | undefined): Promise<void> {
+    try {
+      const granted = await first;
+      if (this.#session === session) this.#begin(granted);
+    } catch (e) {
+      const failure = failureOf(e);
+      if (this.#session === session && (failure.kind === "key" || failure.kind === "version")) return this.#end(failure);
+    }
+    if (this.#session === session && !this.#tabs) this.#join(); // whatever else it was, the stream tells
+  }
+
+  /** Takes in what the worker told with its first answer; the stream goes on behind it. */
+  #begin(granted: Granted | undefined): void {
+    if (!granted?.start || this.#life.signal.aborted) return;
+    const taken = take(this.#place, granted.start.id, { version: contractVersion, events: [{ kind: "snapshot", body: granted.start.snapshot }] });
+    if (taken.result === "taken") this.#move(taken.place);
   }
 
   /** Exchanges a key. A session that still works outlives a key that does not. */
-  async #admit(key: string): Promise<boolean> {
+  async #admit(key: string, first?: Promise<Granted>): Promise<boolean> {
     for (const wait of [...repeats, undefined]) {
       try {
-        const session = await exchange(this.#env.fetch, this.#env.location.origin, key);
+        const granted = await (first ?? exchange(this.#env.fetch, this.#env.location.origin, key, this.wanted.peek() === undefined ? {} : { thread: this.wanted.peek()! }));
         if (this.#life.signal.aborted) return false;
-        this.#session = session;
-        save(this.#env.storage, session);
+        this.#session = granted.session;
+        save(this.#env.storage, granted.session);
+        this.#begin(granted);
         this.#join();
         return true;
       } catch (e) {
+        first = undefined;
         const failure = failureOf(e);
         if (failure.kind === "unreachable" && wait !== undefined) {
           await this.#sleep(wait, this.#life.signal);

@@ -1,6 +1,6 @@
 // What the page needs from its link to the worker. The link owns keys, the stream, resume, the election of the one tab that
 // holds the stream, and the state that snapshot and batches fold into; the page renders State and calls Link.
-import type { ReadonlySignal } from "@preact/signals";
+import type { ReadonlySignal, Signal } from "@preact/signals";
 import type { Card, CommandKind, Commands, Connection, Draft, Item, Model, Notice, Outcome, Owner, Problem, Profile, Result, SyncFailed, ThreadHead, ThreadSummary } from "../contract";
 
 /**
@@ -64,6 +64,10 @@ export interface Link {
   readonly phase: ReadonlySignal<Phase>;
   /** undefined until the first snapshot. Kept while the phase is lost or refused. */
   readonly state: ReadonlySignal<State | undefined>;
+  /** The thread that an address asked for and that was not shown yet. */
+  readonly wanted: Signal<string | undefined>;
+  /** Settles when the first answer was taken in, or is none. */
+  readonly first: Promise<void>;
   /**
    * Sends one command under a fresh operation id, or the given one, with the epoch of the owner that is shown now (or the
    * given one). It rejects with LinkError only; what the worker decided is in the Result.

@@ -1,6 +1,6 @@
 // Markdown and code to HTML, in the worker. Raw HTML is text, a link has its address in data-href only, an image is a name
 // with its address beside it: nothing here makes a browser fetch or follow anything. The result is still untrusted
-// (trusted.ts).
+// (sanitize.ts).
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";

@@ -1,5 +1,5 @@
 // Rendering of finished blocks, away from the page's thread. The worker returns HTML that is NOT trusted: only
-// state/trusted.ts puts it into the document, through DOMPurify and the one Trusted Types policy.
+// sanitize.ts puts it into the document, through DOMPurify and the one Trusted Types policy.
 
 /** Request to the Markdown worker. Ids are unique and growing. */
 export type RenderRequest =

@@ -6,15 +6,17 @@ import { Dock } from "../dock/Dock";
 import { Feed } from "../feed/Feed";
 import { Sprite } from "../parts/Icon";
 import { Button, Dialog, IconButton } from "../parts/parts";
-import { connected, connection, current, dialog, opened, opening, panel, ready, threads, waiting } from "../state/page";
+import { connected, connection, current, dialog, leaving, opened, opening, panel, ready, threads, waiting } from "../state/page";
 import { alert, polite } from "../state/say";
 import { texts } from "../text";
 import { Banner } from "./Banner";
 import { Bar } from "./Bar";
 import { Details } from "./Details";
-import { Dialogs } from "./dialogs";
+import { later } from "../parts/later";
 import { Before, NoCodex, Opening } from "./Empty";
 import { Threads } from "./Threads";
+
+const Dialogs = later(async () => (await import("../rest")).Dialogs);
 
 function useMedia(query: string): boolean {
   const [on, setOn] = useState(() => matchMedia(query).matches);
@@ -37,7 +39,7 @@ export function App() {
       <p class="vh" role="status" id="say">{polite.value}</p>
       <p class="vh" role="alert" id="shout">{alert.value}</p>
       {ready.value ? <Main /> : <div class="app"><header class="bar" aria-label={m.bar}><span class="brand">relaycodex</span><span class="bar-actions"><IconButton icon="dials" label={m.settings} aria-haspopup="dialog" onClick={() => { dialog.value = "settings"; }} /><IconButton icon="help" label={m.help} aria-haspopup="dialog" onClick={() => { dialog.value = "help"; }} /></span></header><Before /></div>}
-      <Dialogs />
+      {dialog.value !== "" || leaving.value !== undefined ? <Dialogs /> : null}
     </>
   );
 }

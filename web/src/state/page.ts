@@ -80,8 +80,28 @@ export async function show(thread: string, opts: { begun?: boolean } = {}): Prom
   opening.value = r.done ? undefined : { thread, ...(r.problem ? { problem: r.problem } : { lost: true }) };
 }
 
-/** Goes back to the thread that was shown before a reload, once. */
-export function resume(s: State): void {
+/** Shows the thread that an address asks for, when it can be read. */
+function showWanted(s: State): boolean {
+  const id = link().wanted.value;
+  if (id === undefined || (!s.open.has(id) && s.connection.state !== "connected")) return false;
+  link().wanted.value = undefined;
+  void show(id);
+  return true;
+}
+
+/** Goes to the thread of the address, or back to the one that was shown before a reload, once; later to those of further addresses. */
+export function startShowing(): void {
+  let resumed = false;
+  effect(() => {
+    const s = link().state.value;
+    if (!s) return;
+    const first = !resumed;
+    resumed = true;
+    if (!showWanted(s) && first) resume(s);
+  });
+}
+
+function resume(s: State): void {
   const before = (history.state as { thread?: unknown } | null)?.thread;
   if (typeof before === "string" && before !== "" && (s.open.has(before) || s.threads.some((t) => t.id === before))) {
     void show(before);

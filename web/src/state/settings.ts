@@ -1,44 +1,8 @@
 // What a reader chose about the page itself. Nothing about any thread or account is ever stored.
 import { effect, signal } from "@preact/signals";
+import { parse, place, stored, type Settings } from "./choose";
 
-export interface Settings {
-  theme: "system" | "light" | "dark";
-  language: "auto" | "en" | "ja";
-  enter: "enter" | "ctrl";
-  announce: "all" | "important";
-  helpKey: "on" | "off";
-}
-
-const values: { [K in keyof Settings]: readonly Settings[K][] } = {
-  theme: ["system", "light", "dark"],
-  language: ["auto", "en", "ja"],
-  enter: ["enter", "ctrl"],
-  announce: ["all", "important"],
-  helpKey: ["on", "off"],
-};
-
-const place = "relaycodex.settings";
-
-/** parse takes what it knows from stored text; everything else is the default. */
-export function parse(stored: string | null): Settings {
-  let data: unknown;
-  try {
-    data = JSON.parse(stored ?? "{}");
-  } catch {
-    data = {};
-  }
-  const given = (typeof data === "object" && data !== null ? data : {}) as Record<string, unknown>;
-  const pick = <K extends keyof Settings>(k: K): Settings[K] => values[k].find((v) => v === given[k]) ?? (values[k][0] as Settings[K]);
-  return { theme: pick("theme"), language: pick("language"), enter: pick("enter"), announce: pick("announce"), helpKey: pick("helpKey") };
-}
-
-function stored(): string | null {
-  try {
-    return localStorage.getItem(place);
-  } catch {
-    return null; // a browser may forbid it; the settings then last as long as the page
-  }
-}
+export { parse, type Settings };
 
 export const settings = signal<Settings>(parse(null));
 
