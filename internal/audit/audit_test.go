@@ -53,6 +53,7 @@ func TestEventsHaveTheTablesMembers(t *testing.T) {
 	}{
 		{Event{Event: TaskStart, SessionID: "s", TaskID: "t", Capabilities: []Capability{{Name: "n", Identifier: "i", Origin: "o", Condition: "c"}}, ReadOnlyDirectories: []string{"/w/node_modules"}},
 			`"event":"task.start","session_id":"s","task_id":"t","capabilities":[{"name":"n","identifier":"i","origin":"o","condition":"c"}],"read_only_directories":["/w/node_modules"]}`},
+		{Event{Event: SandboxOpen, TaskID: "t", Sandbox: FromSpare}, `"event":"sandbox.open","task_id":"t","sandbox":"spare"}`},
 		{Event{Event: TaskEnd, TaskID: "t", FinalState: "failed", ErrorCode: "planner.failed"}, `"event":"task.end","task_id":"t","error_code":"planner.failed","final_state":"failed"}`},
 		{Event{Event: ToolCall, Tool: "file_read", Decision: Allow, Source: "content"}, `"event":"tool.call","tool":"file_read","decision":"allow","source":"content"}`},
 		{Event{Event: ProcessStart, Exe: "/usr/bin/go", Alias: "go", SHA256: "ab", Arguments: "--token=secret", ArgumentCount: Int(0), Decision: Deny},

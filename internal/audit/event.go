@@ -10,6 +10,7 @@ import "time"
 const (
 	TaskStart         = "task.start"
 	TaskEnd           = "task.end"
+	SandboxOpen       = "sandbox.open"
 	ToolCall          = "tool.call"
 	ProcessStart      = "process.start"
 	ProcessExit       = "process.exit"
@@ -27,6 +28,12 @@ const (
 const (
 	Allow = "allow"
 	Deny  = "deny"
+)
+
+// Values of Sandbox: a spare that was ready, or one that was built for the task.
+const (
+	FromSpare = "spare"
+	Cold      = "cold"
 )
 
 // Values of Kind of a policy.deny.
@@ -55,6 +62,8 @@ type Event struct {
 	Grants              []Grant      `json:"grants,omitempty"`
 	ReadOnlyDirectories []string     `json:"read_only_directories,omitempty"`
 	FinalState          string       `json:"final_state,omitzero"`
+	// Sandbox belongs to sandbox.open: FromSpare or Cold.
+	Sandbox string `json:"sandbox,omitzero"`
 
 	// Tool and Source belong to tool.call, Decision also to process.start.
 	Tool     string `json:"tool,omitzero"`

@@ -44,6 +44,8 @@ type Record struct {
 	TaskID        string    `json:"task_id"`
 	CreatedAt     time.Time `json:"created_at"`
 	State         State     `json:"state"`
+	// Sandbox is the name in the names of the task's resources when it is not the task's id: a spare's, which the task took.
+	Sandbox string `json:"sandbox,omitempty"`
 	// ACLChanges and NetworkRuleIDs are empty on Linux.
 	ACLChanges     []ACLChange `json:"acl_changes"`
 	NetworkRuleIDs []string    `json:"network_rule_ids"`
@@ -78,9 +80,15 @@ func Open(fsys fileop.FS, dir *os.File) *Store {
 	return OpenRecords(fsys, dir, ".json", CheckRecord)
 }
 
-// CreateTask writes the first record of a task: PREPARING, nothing applied yet.
-func CreateTask(s *Store, task string, now time.Time, tempPaths []string) (*Entry, error) {
-	return s.Create(task, Record{SchemaVersion: SchemaVersion, TaskID: task, CreatedAt: now.UTC(), State: Preparing, TempPaths: tempPaths})
+// CreateTask writes the first record of a task: PREPARING, with the steps that will be applied, none of them yet.
+func CreateTask(s *Store, task string, now time.Time, tempPaths []string, steps ...Step) (*Entry, error) {
+	return s.Create(task, Record{SchemaVersion: SchemaVersion, TaskID: task, CreatedAt: now.UTC(), State: Preparing, TempPaths: tempPaths, Steps: steps})
+}
+
+// AdoptTask writes the first record of a task that took the applied resources of a spare over: RUNNING, because nothing is left
+// to be applied.
+func AdoptTask(s *Store, task, spare string, now time.Time, tempPaths []string, steps ...Step) (*Entry, error) {
+	return s.Create(task, Record{SchemaVersion: SchemaVersion, TaskID: task, CreatedAt: now.UTC(), State: Running, Sandbox: spare, TempPaths: tempPaths, Steps: steps})
 }
 
 // CheckRecord refuses a record that no version of this program writes and, when old is given, a change that A-TX-01
@@ -91,6 +99,8 @@ func CheckRecord(old, r *Record) error {
 		return fmt.Errorf("schema_version %d is not %d", r.SchemaVersion, SchemaVersion)
 	case !validKey(r.TaskID):
 		return fmt.Errorf("task_id %q is malformed", r.TaskID)
+	case r.Sandbox != "" && !validKey(r.Sandbox):
+		return fmt.Errorf("sandbox %q is malformed", r.Sandbox)
 	case r.CreatedAt.IsZero():
 		return errors.New("created_at is missing")
 	case next[r.State] == nil:
@@ -110,7 +120,7 @@ func CheckRecord(old, r *Record) error {
 		return nil
 	}
 	switch {
-	case r.TaskID != old.TaskID || !r.CreatedAt.Equal(old.CreatedAt):
+	case r.TaskID != old.TaskID || r.Sandbox != old.Sandbox || !r.CreatedAt.Equal(old.CreatedAt):
 		return errors.New("a record cannot change its task")
 	case r.State != old.State && !slices.Contains(next[old.State], r.State):
 		return fmt.Errorf("transition %s -> %s is not allowed", old.State, r.State)

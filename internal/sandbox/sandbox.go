@@ -368,6 +368,8 @@ type TaskJob interface {
 	Job
 	// Guards is what is guarded in this task.
 	Guards() []Guard
+	// FromSpare tells whether the confinement was a spare (A-SBX-11); a later one, after a limit ended the first, is not.
+	FromSpare() bool
 	// Quarantined lists, after Close, what the task's processes left where the host's tools would run it (A-POL-13).
 	Quarantined() []Quarantined
 }

@@ -245,3 +245,4 @@ func (noJob) Close(context.Context) error { return nil }
 
 func (noJob) Guards() []sandbox.Guard            { return nil }
 func (noJob) Quarantined() []sandbox.Quarantined { return nil }
+func (noJob) FromSpare() bool                    { return false }

@@ -3,6 +3,7 @@
 package crash
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -246,6 +247,24 @@ func TestAKillWhileTaskRecordsAreRecovered(t *testing.T) {
 	}
 }
 
+// sandboxOf is the name in the names of a running task's resources: the task's own, or that of the spare that it took.
+func (s *site) sandboxOf(task string) string {
+	s.t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.stateRoot(), "instances", "*", "recovery", task+".json"))
+	if err != nil || len(found) != 1 {
+		s.t.Fatalf("journals of the task: %v %v", found, err)
+	}
+	var record struct{ Sandbox string }
+	data, err := os.ReadFile(found[0])
+	if err == nil {
+		err = json.Unmarshal(data, &record)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return cmp.Or(record.Sandbox, task)
+}
+
 // A task is shown as cancelled when its processes are dead, not before, and the next one begins then.
 //
 // proves A-MCP-07, A-MCP-11, A-RUN-03, A-RUN-04
@@ -274,7 +293,8 @@ func TestACancelledTaskIsDeadWhenItSaysSo(t *testing.T) {
 			t.Errorf("%+v %v", m, err)
 		}
 	}
-	if alive(t, first.ID) == 0 {
+	tree := s.sandboxOf(first.ID)
+	if alive(t, tree) == 0 {
 		t.Fatal("the control: no process of a running task is found")
 	}
 	ack, err := c.call("tasks/cancel", fmt.Sprintf(`{"taskId":%q,%s}`, first.ID, opted))
@@ -288,7 +308,7 @@ func TestACancelledTaskIsDeadWhenItSaysSo(t *testing.T) {
 		}
 		return m.Status == "cancelled"
 	})
-	if n := alive(t, first.ID); n > 0 {
+	if n := alive(t, tree); n > 0 {
 		t.Errorf("%d processes of the cancelled task are alive", n)
 	}
 	if err := c.close(); err != nil {

@@ -33,7 +33,8 @@ func Apply(ctx context.Context, o ApplyOptions) int {
 		s.report(s.loaded.Locale, err)
 		return ExitFailure
 	}
-	for _, line := range s.examine(ctx, &resolved.Policy) {
+	lines, _ := s.examine(ctx, &resolved.Policy)
+	for _, line := range lines {
 		fmt.Fprintln(s.Stderr, line)
 	}
 	return ExitOK

@@ -31,6 +31,7 @@ type assembly struct {
 	instance *statedir.Instance
 	server   *mcpserver.Server
 	runtime  *runtime.Runtime
+	broker   *broker.Broker
 	tasks    *tasks.Extension
 	files    *filetx.Manager
 	records  *os.File // recovery/ of the instance
@@ -75,9 +76,9 @@ func (s *session) assemble(dir *statedir.Dir, instance *statedir.Instance, p san
 		}
 		a.closers = append(a.closers, homes.Close)
 	}
-	opener := broker.New(broker.Deps{Backend: backend, Journal: journal.Open(s.Files, a.records), Instance: instance, Homes: homes, Policy: p, State: dir, Files: s.Files, Recover: recovery.later(dir),
+	a.broker = broker.New(broker.Deps{Backend: backend, Journal: journal.Open(s.Files, a.records), Instance: instance, Homes: homes, Policy: p, State: dir, Files: s.Files, Recover: recovery.later(dir), Spares: true, Log: logs.file,
 		Network: &broker.Network{Resolver: broker.SystemResolver(), Machine: s.loaded.Machine, Doors: s.loaded.Doors, Audit: logs.audit}})
-	a.runtime = runtime.New(runtime.Deps{Model: model, Tools: tools, Opener: opener, Audit: logs.audit, Texts: s.loaded.Locale, Policy: &p,
+	a.runtime = runtime.New(runtime.Deps{Model: model, Tools: tools, Opener: a.broker, Audit: logs.audit, Texts: s.loaded.Locale, Policy: &p,
 		Config: runtimeConfig(c), Log: logs.Logger})
 	records := taskstore.Open(taskstore.Options{Files: s.Files, Root: dir, Instance: instance,
 		TTL: time.Duration(c.MCP.TaskTTLHours) * time.Hour, Poll: time.Duration(c.MCP.TaskPollMillis) * time.Millisecond})
@@ -97,11 +98,11 @@ func (a *assembly) sub(instance *statedir.Instance, name string) (*os.File, erro
 }
 
 // stop is the graceful stop of A-STOP-01 up to the transport: no new runs, unfinished tasks cancelled with their trees
-// dead and their resources reverted, an open file transaction rolled back, the journals proven gone.
+// dead and their resources reverted, the spare sandbox ended, an open file transaction rolled back, the journals proven gone.
 func (a *assembly) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	return errors.Join(a.runtime.Stop(ctx), a.tasks.Wait(ctx), a.files.Rollback(ctx), checkClean(a.records))
+	return errors.Join(a.runtime.Stop(ctx), a.tasks.Wait(ctx), a.broker.Close(ctx), a.files.Rollback(ctx), checkClean(a.records))
 }
 
 func (a *assembly) close() error {

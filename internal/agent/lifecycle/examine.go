@@ -17,8 +17,9 @@ import (
 const examineTime = 5 * time.Second
 
 // examine says what a task would meet in the writable roots: files of other owners, which the sandbox shows as nobody's, or
-// a refusal (A-POL-10, A-POL-14). Nothing of it keeps a configuration from being applied or a server from starting.
-func (s *session) examine(ctx context.Context, p *sandbox.EffectivePolicy) []string {
+// a refusal (A-POL-10, A-POL-14), and what a sandbox would guard, nil when that is not known. Nothing of it keeps a
+// configuration from being applied or a server from starting.
+func (s *session) examine(ctx context.Context, p *sandbox.EffectivePolicy) (lines []string, found *guard.Findings) {
 	ctx, cancel := context.WithTimeout(ctx, examineTime)
 	defer cancel()
 	c := s.loaded.Locale
@@ -26,14 +27,17 @@ func (s *session) examine(ctx context.Context, p *sandbox.EffectivePolicy) []str
 	if err == nil {
 		err = found.Close()
 	}
+	if err != nil {
+		found = nil
+	}
 	switch e := fault.As(err); {
 	case err == nil && found.Foreign.Count > 0:
-		return []string{c.Text("examine.foreign", map[string]string{"count": strconv.Itoa(found.Foreign.Count), "path": visible.Escape(found.Foreign.First)})}
+		lines = []string{c.Text("examine.foreign", map[string]string{"count": strconv.Itoa(found.Foreign.Count), "path": visible.Escape(found.Foreign.First)})}
 	case errors.Is(err, context.DeadlineExceeded):
-		return []string{c.Text("examine.unfinished", nil)}
+		lines = []string{c.Text("examine.unfinished", nil)}
 	case e != nil:
 		sentence, remedy := c.Error(e)
-		return []string{c.Join(c.Text("examine.refused", nil), sentence, remedy)}
+		lines = []string{c.Join(c.Text("examine.refused", nil), sentence, remedy)}
 	}
-	return nil
+	return lines, found
 }

@@ -91,7 +91,8 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 	if err := preflight(ctx, backend, backendErr); err != nil {
 		return s.startable(err)
 	}
-	for _, line := range s.examine(ctx, &resolved.Policy) {
+	lines, found := s.examine(ctx, &resolved.Policy)
+	for _, line := range lines {
 		logs.Warn(line)
 	}
 	a, err := s.assemble(dir, instance, resolved.Policy, backend, logs, recovery)
@@ -99,6 +100,9 @@ func (s *session) serve(ctx context.Context, wire func() (*os.File, error)) (err
 		return err
 	}
 	defer a.close()
+	if found != nil {
+		a.broker.Prepare(found.Guards) // talk ends it
+	}
 	return s.talk(ctx, a, logs, wire)
 }
 

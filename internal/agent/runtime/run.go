@@ -131,6 +131,13 @@ func (x *run) work() *ending {
 		return x.because(ctx, err)
 	}
 	x.job = job
+	opened := audit.Event{Event: audit.SandboxOpen, Sandbox: audit.Cold}
+	if job.FromSpare() {
+		opened.Sandbox = audit.FromSpare
+	}
+	if end := x.audit(opened); end != nil {
+		return end
+	}
 	defer x.watch(ctx, job, cancel)()
 	for !x.graph.Done() {
 		t, ok := x.graph.Next()

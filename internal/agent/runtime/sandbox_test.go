@@ -76,7 +76,7 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 
 // proves A-AUD-01, A-PRI-01
 func TestWithoutAuditNothingRuns(t *testing.T) {
-	for _, event := range []string{"task.start", "tool.call", "task.end"} {
+	for _, event := range []string{"task.start", "sandbox.open", "tool.call", "task.end"} {
 		t.Run(event, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, config(), plans(planned("t1", false, "file_read")), uses(read("/w/a"), read("/w/a")), says("done"))
@@ -89,6 +89,21 @@ func TestWithoutAuditNothingRuns(t *testing.T) {
 					t.Error("a result without its audit line")
 				}
 			})
+		})
+	}
+}
+
+// proves A-SBX-11, A-AUD-01
+func TestTheAuditTellsWhereASandboxCameFrom(t *testing.T) {
+	for _, spare := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, config(), plans(planned("t1", false, "file_read")), uses(read("/w/a")), says("done"))
+			w.opener.make = func() *job { return &job{lost: make(chan struct{}), closed: make(chan struct{}), spare: spare} }
+			w.ends(agent.Completed, "")
+			want := map[bool]string{false: "cold", true: "spare"}[spare]
+			if got := w.audit.of("sandbox.open"); len(got) != 1 || got[0].Sandbox != want || got[0].TaskID == "" {
+				t.Errorf("audit: %+v, want one sandbox.open with %s", got, want)
+			}
 		})
 	}
 }

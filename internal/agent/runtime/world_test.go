@@ -19,6 +19,7 @@ import (
 
 type job struct {
 	lost   chan struct{}
+	spare  bool
 	closed chan struct{} // closed when Close is entered
 	ending chan struct{} // Close waits for it; nil waits for nothing
 	err    error
@@ -53,6 +54,7 @@ type opener struct {
 
 func (j *job) Guards() []sandbox.Guard            { return j.guards }
 func (j *job) Quarantined() []sandbox.Quarantined { return j.left }
+func (j *job) FromSpare() bool                    { return j.spare }
 
 // claim is the use of the workspaces.
 type claim struct{ o *opener }

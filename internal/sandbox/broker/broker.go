@@ -15,13 +15,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
 	"sekisho/internal/journal"
 	"sekisho/internal/sandbox"
-	"sekisho/internal/sandbox/forward"
 	"sekisho/internal/sandbox/guard"
 	"sekisho/internal/statedir"
 )
@@ -50,25 +50,38 @@ type Deps struct {
 	// Recover brings in order what servers that are gone left in the workspaces; nil when there are none. A workspace whose
 	// server died is free at once.
 	Recover func(context.Context) error
-	Now     func() time.Time // nil means time.Now
+	// Spares keeps one sandbox ready for the next task (A-SBX-11), where backend and policy have one. Log is told why there is
+	// none; it may be nil.
+	Spares bool
+	Log    *slog.Logger
+	Now    func() time.Time // nil means time.Now
 }
 
 // Broker implements sandbox.Opener.
-type Broker struct{ deps Deps }
+type Broker struct {
+	deps   Deps
+	spares *spares
+}
 
 var _ sandbox.Opener = (*Broker)(nil)
 
-// New returns a Broker over deps.
+// New returns a Broker over deps. One that keeps spares is ended by Close.
 func New(deps Deps) *Broker {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	return &Broker{deps: deps}
+	b := &Broker{deps: deps}
+	b.spares = newSpares(b)
+	return b
 }
 
-// Open applies the policy for one agent task and builds its Job. On an error nothing of it is left; if even that could
-// not be reached, the code is recovery.failed. Closing the Job reverts everything.
+// Open applies the policy for one agent task and builds its Job, or takes the spare when that is what would be built. On an
+// error nothing of it is left; if even that could not be reached, the code is recovery.failed. Closing the Job reverts
+// everything.
 func (b *Broker) Open(ctx context.Context, session, task string) (sandbox.TaskJob, error) {
+	if err := b.spares.failure(); err != nil {
+		return nil, err
+	}
 	p := b.deps.Policy
 	found, err := guard.Survey(ctx, &p)
 	if err != nil {
@@ -78,60 +91,120 @@ func (b *Broker) Open(ctx context.Context, session, task string) (sandbox.TaskJo
 	if err := found.Close(); err != nil {
 		return nil, failed(err)
 	}
-	p.Task = sandbox.TaskBinding{
-		Instance: b.deps.Instance.ID(),
-		Task:     task,
-		Temp:     b.deps.Instance.TreePath(tempDir, task, "tmp"),
-		Home:     b.deps.Instance.TreePath(tempDir, task, "home"),
-		Guards:   found.Guards,
-	}
+	p.Task = b.binding(task, found.Guards)
 	carrier, err := b.network(ctx, session, &p)
 	if err != nil {
 		return nil, failed(err)
 	}
+	s := b.spares.take(ctx, p.Task.Guards)
 	storage, err := b.openStorage(ctx, &p)
 	if err != nil {
+		b.spares.retire(s)
 		return nil, failed(err)
 	}
-	job, err := b.open(ctx, p, watch, storage, carrier)
+	if storage.home != nil {
+		watch.Home = p.Task.Home // the other kind does not outlive the task
+	}
+	job, err := b.open(ctx, p, watch, storage, s)
 	if err != nil {
 		if cerr := storage.close(); cerr != nil {
 			err = errors.Join(err, cerr)
 		}
 		return nil, err
 	}
+	job.network = carrier
+	storage.sees(job.inner)
 	return job, nil
 }
 
-func (b *Broker) open(ctx context.Context, p sandbox.EffectivePolicy, watch guard.Watch, storage *storage, carrier *forward.Forwarder) (sandbox.TaskJob, error) {
-	task := p.Task.Task
-	entry, err := journal.CreateTask(b.deps.Journal, task, b.deps.Now(), []string{b.deps.Instance.TreePath(tempDir, task)})
+// binding names the resources of a task, or of a spare.
+func (b *Broker) binding(name string, guards []sandbox.Guard) sandbox.TaskBinding {
+	return sandbox.TaskBinding{
+		Instance: b.deps.Instance.ID(),
+		Task:     name,
+		Temp:     b.deps.Instance.TreePath(tempDir, name, "tmp"),
+		Home:     b.deps.Instance.TreePath(tempDir, name, "home"),
+		Guards:   guards,
+	}
+}
+
+// open builds the job from the spare, when there is one and it is what a new one would be, or else from nothing.
+func (b *Broker) open(ctx context.Context, p sandbox.EffectivePolicy, watch guard.Watch, storage *storage, s *spared) (*brokerJob, error) {
+	if s != nil {
+		job, err := b.adopt(ctx, p, watch, storage, s)
+		if job != nil || err != nil {
+			return job, err
+		}
+	}
+	t, job, err := b.build(ctx, p, watch, b.deps.Backend.Open)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.entry.Update(func(r *journal.Record) { r.State = journal.Running }); err != nil {
+		// Without its state on disk nothing may run; the tree is ended before the steps below it are reverted.
+		return nil, t.abandon(ctx, job, err)
+	}
+	return &brokerJob{inner: job, tx: t, guards: p.Task.Guards, storage: storage, ended: b.spares.later}, nil
+}
+
+// build applies the policy's steps under a journal and opens the confinement, by which the resources are APPLIED. On an error
+// everything is undone.
+func (b *Broker) build(ctx context.Context, p sandbox.EffectivePolicy, watch guard.Watch, open func(context.Context, sandbox.EffectivePolicy, []sandbox.Undo) (sandbox.Job, error)) (*transaction, sandbox.Job, error) {
+	name := p.Task.Task
+	steps, undos, err := b.planned(ctx, p, watch)
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	entry, err := journal.CreateTask(b.deps.Journal, name, b.deps.Now(), []string{b.deps.Instance.TreePath(tempDir, name)}, steps.journalled...)
 	if err != nil {
 		// The file may or may not be there; it announces nothing that exists, so removing it is all the undoing there is.
 		if !errors.Is(err, fs.ErrExist) {
-			b.forget(task)
+			b.forget(name)
 		}
-		return nil, failed(fmt.Errorf("journalling task %s: %w", task, err))
+		return nil, nil, failed(fmt.Errorf("journalling task %s: %w", name, err))
 	}
-	t := &transaction{backend: b.deps.Backend, instance: b.deps.Instance, entry: entry, state: b.deps.State, files: b.deps.Files}
-	if storage.home != nil {
-		watch.Home = p.Task.Home // the other kind does not outlive the task
+	t := b.transaction(entry)
+	if err := t.apply(ctx, steps.planned, undos, p); err != nil {
+		return nil, nil, t.abandon(ctx, nil, err)
 	}
-	err = t.watch(watch)
-	var job sandbox.Job
-	if err == nil {
-		job, err = t.apply(ctx, p)
+	job, err := open(ctx, p, undos)
+	if err != nil {
+		return nil, nil, t.abandon(ctx, nil, err)
 	}
-	if err == nil {
-		storage.sees(job)
-		return &brokerJob{inner: job, tx: t, guards: p.Task.Guards, storage: storage, network: carrier}, nil
+	return t, job, nil
+}
+
+// steps are those of a policy, and what the journal says of them.
+type steps struct {
+	planned    []sandbox.Step
+	journalled []journal.Step
+}
+
+// planned plans the steps of a policy and observes what undoing them needs: nothing is changed yet, so that the first record
+// of the journal announces all of them at once.
+func (b *Broker) planned(ctx context.Context, p sandbox.EffectivePolicy, watch guard.Watch) (s steps, undos []sandbox.Undo, err error) {
+	if s.planned, err = b.deps.Backend.Plan(p); err != nil {
+		return s, nil, err
 	}
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
-	defer cancel()
-	if cleanErr := t.undo(clean, nil); cleanErr != nil {
-		return nil, unrecovered(entry.Path(), errors.Join(cleanErr, err))
+	if s.journalled, err = watchSteps(watch); err != nil {
+		return s, nil, err
 	}
-	return nil, failed(err)
+	for _, step := range s.planned {
+		u, err := b.deps.Backend.Observe(ctx, step)
+		if err != nil {
+			return s, nil, err
+		}
+		js, err := encode(step, u)
+		if err != nil {
+			return s, nil, err
+		}
+		s.journalled, undos = append(s.journalled, js), append(undos, u)
+	}
+	return s, undos, nil
+}
+
+func (b *Broker) transaction(entry *journal.Entry) *transaction {
+	return &transaction{backend: b.deps.Backend, instance: b.deps.Instance, entry: entry, state: b.deps.State, files: b.deps.Files}
 }
 
 // transaction is the state machine of one task's resources.
@@ -144,60 +217,39 @@ type transaction struct {
 	left     []sandbox.Quarantined // by the task's processes, found by sweep
 }
 
-func (t *transaction) apply(ctx context.Context, p sandbox.EffectivePolicy) (sandbox.Job, error) {
+// apply makes what the journal announces, and then says that it is there.
+func (t *transaction) apply(ctx context.Context, planned []sandbox.Step, undos []sandbox.Undo, p sandbox.EffectivePolicy) error {
 	for _, name := range []string{"tmp", "home"} {
 		if _, err := t.instance.MakeTree(tempDir, p.Task.Task, name); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	steps, err := t.backend.Plan(p)
-	if err != nil {
-		return nil, err
-	}
-	var applied []sandbox.Undo
-	for i, s := range steps {
-		u, err := t.step(ctx, i, s)
-		if err != nil {
-			return nil, err
+	for i, s := range planned {
+		if err := t.backend.Apply(ctx, s, undos[i]); err != nil {
+			return err
 		}
-		applied = append(applied, u)
 	}
-	if err := t.entry.Update(func(r *journal.Record) { r.State = journal.Applied }); err != nil {
-		return nil, err
-	}
-	job, err := t.backend.Open(ctx, p, applied)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.entry.Update(func(r *journal.Record) { r.State = journal.Running }); err != nil {
-		// Without its state on disk nothing may run; the tree is ended before the steps below it are reverted.
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
-		defer cancel()
-		if closeErr := job.Close(clean); closeErr != nil {
-			return nil, unrecovered(t.entry.Path(), errors.Join(closeErr, err))
+	return t.entry.Update(func(r *journal.Record) {
+		r.State = journal.Applied
+		for i := range r.Steps {
+			r.Steps[i].Applied = true
 		}
-		return nil, err
-	}
-	return job, nil
+	})
 }
 
-// step journals one effect before performing it.
-func (t *transaction) step(ctx context.Context, i int, s sandbox.Step) (sandbox.Undo, error) {
-	u, err := t.backend.Observe(ctx, s)
-	if err != nil {
-		return u, err
+// abandon undoes what could not be completed because of err, the tree first, and returns the error of that.
+func (t *transaction) abandon(ctx context.Context, job sandbox.Job, err error) error {
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+	defer cancel()
+	if job != nil {
+		if closeErr := job.Close(clean); closeErr != nil {
+			return unrecovered(t.entry.Path(), errors.Join(closeErr, err))
+		}
 	}
-	js, err := encode(s, u)
-	if err != nil {
-		return u, err
+	if cleanErr := t.undo(clean, nil); cleanErr != nil {
+		return unrecovered(t.entry.Path(), errors.Join(cleanErr, err))
 	}
-	if err := t.entry.Update(func(r *journal.Record) { r.Steps = append(r.Steps, js) }); err != nil {
-		return u, err
-	}
-	if err := t.backend.Apply(ctx, s, u); err != nil {
-		return u, err
-	}
-	return u, t.entry.Update(func(r *journal.Record) { r.Steps[i].Applied = true })
+	return failed(err)
 }
 
 // undo reverts what the journal names, newest first, proves it and removes the journal. report is told each effect.
@@ -248,6 +300,9 @@ func (t *transaction) revert(ctx context.Context, u sandbox.Undo) error {
 		return fmt.Errorf("reverting %s: this system has no backend that could", u.Kind)
 	}
 	u.Instance, u.Task = t.instance.ID(), t.entry.Key()
+	if r := t.entry.Record(); r.Sandbox != "" {
+		u.Task = r.Sandbox
+	}
 	return t.backend.Revert(ctx, u)
 }
 

@@ -53,7 +53,9 @@ func TestATaskGoesThroughAllStatesAndLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"plan", "observe a", "apply a", "observe b", "apply b", "observe c", "apply c", "open", "close", "revert c", "revert b", "revert a"}
+	want := []string{"plan", "observe a", "observe b", "observe c", "apply a", "apply b", "apply c", "open",
+		"plan", "observe a", "observe b", "observe c", // of the second Open, which changes nothing
+		"close", "revert c", "revert b", "revert a"}
 	if diff := cmp.Diff(want, s.backend.calls); diff != "" {
 		t.Errorf("backend calls (-want +got):\n%s", diff)
 	}

@@ -44,6 +44,7 @@ func (b *Broker) Claim(ctx context.Context, task string, waiting func(root strin
 		}
 		return nil, failed(err)
 	}
+	b.spares.want(c.guards) // while the task is planned
 	return c, nil
 }
 

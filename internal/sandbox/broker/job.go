@@ -20,6 +20,10 @@ type brokerJob struct {
 	run     *cappedProcess
 	// network is nil without one.
 	network *forward.Forwarder
+	// adopted is the spare that the confinement was; nil for one that was built for the task.
+	adopted *spared
+	// ended is told when nothing of the task is left, and what was guarded.
+	ended func(guards []sandbox.Guard)
 
 	mu     sync.Mutex
 	closed bool
@@ -46,6 +50,9 @@ func (j *brokerJob) Lost() <-chan struct{} { return j.inner.Lost() }
 // Guards implements sandbox.TaskJob.
 func (j *brokerJob) Guards() []sandbox.Guard { return j.guards }
 
+// FromSpare implements sandbox.TaskJob.
+func (j *brokerJob) FromSpare() bool { return j.adopted != nil }
+
 // Quarantined implements sandbox.TaskJob.
 func (j *brokerJob) Quarantined() []sandbox.Quarantined {
 	j.mu.Lock()
@@ -65,6 +72,9 @@ func (j *brokerJob) Close(ctx context.Context) error {
 		j.run.end()
 	}
 	err := j.inner.Close(ctx)
+	if err == nil && j.adopted != nil {
+		err = j.adopted.forgotten()
+	}
 	if err == nil {
 		err = j.tx.undo(ctx, nil)
 	}
@@ -77,6 +87,7 @@ func (j *brokerJob) Close(ctx context.Context) error {
 		return unrecovered(j.tx.entry.Path(), err)
 	}
 	j.closed = true
+	j.ended(j.guards)
 	if j.network != nil && j.network.Err() != nil {
 		return unaudited(j.network.Err()) // nothing is left, but the audit does not say so
 	}

@@ -93,6 +93,9 @@ func (t *transaction) trust() error {
 	if r.TaskID != t.entry.Key() {
 		return fmt.Errorf("it belongs to task %q", r.TaskID)
 	}
+	if r.Sandbox != "" && !spareName(r.Sandbox) {
+		return fmt.Errorf("its resources belong to %q, which is no spare", r.Sandbox)
+	}
 	if len(r.ACLChanges) > 0 || len(r.NetworkRuleIDs) > 0 {
 		return errors.New("it names access lists or network rules, which this system does not make")
 	}

@@ -43,24 +43,33 @@ type storage struct {
 // holds nothing but caches.
 func (b *Broker) openStorage(ctx context.Context, p *sandbox.EffectivePolicy) (*storage, error) {
 	s := &storage{measure: statedir.Measure}
-	task, instance := p.Task.Task, b.deps.Instance
-	empty := func(name string) func() error { return func() error { return instance.EmptyTree(tempDir, task, name) } }
-	home := capped{key: "sandbox.home_mb", path: p.Task.Home, mb: p.HomeMB, empty: empty("home")}
 	if label, identity := p.HomeIdentity(); identity != "" && b.deps.Homes != nil {
 		var err error
 		if s.home, err = b.deps.Homes.Open(ctx, statedir.HomeName(label, identity)); err != nil {
 			return nil, err
 		}
-		home.path, home.empty = s.home.Path(), s.home.Empty
-		p.Task.Home = home.path
 	}
-	s.dirs = []capped{{key: "sandbox.temp_mb", path: p.Task.Temp, mb: p.TempMB, empty: empty("tmp")}, home}
+	s.own(b.deps.Instance, p, p.Task.Task)
 	if s.home != nil {
-		if err := s.tidy(home); err != nil {
+		if err := s.tidy(s.dirs[1]); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
 	}
 	return s, nil
+}
+
+// own makes the directories with the given name below the instance the task's own ones, in p too: TEMP, and HOME unless it is
+// the workspace's.
+func (s *storage) own(instance *statedir.Instance, p *sandbox.EffectivePolicy, name string) {
+	own := func(key string, mb int, dir string) capped {
+		return capped{key, instance.TreePath(tempDir, name, dir), mb, func() error { return instance.EmptyTree(tempDir, name, dir) }}
+	}
+	temp, home := own("sandbox.temp_mb", p.TempMB, "tmp"), own("sandbox.home_mb", p.HomeMB, "home")
+	if s.home != nil {
+		home.path, home.empty = s.home.Path(), s.home.Empty
+	}
+	s.dirs = []capped{temp, home}
+	p.Task.Temp, p.Task.Home = temp.path, home.path
 }
 
 // sees lets the storage ask a job for files without a name on TEMP's device.

@@ -178,7 +178,7 @@ func TestAWorkspaceHasOneHome(t *testing.T) {
 	readonly := policy("6")
 	readonly.Profile = "readonly"
 	readonly.Task.Home = "own"
-	if own, err := b.openStorage(t.Context(), readonly); err != nil || own.home != nil || readonly.Task.Home != "own" {
+	if own, err := b.openStorage(t.Context(), readonly); err != nil || own.home != nil || readonly.Task.Home != b.deps.Instance.TreePath(tempDir, "6", "home") {
 		t.Errorf("readonly: %+v, %v", own, err)
 	}
 }

@@ -19,21 +19,18 @@ const watchKind = "quarantine"
 // quarantineDir is the directory of all quarantines in the state root. What lies in it is the user's to look at and remove.
 const quarantineDir = "quarantine"
 
-// watch journals w before anything runs.
-func (t *transaction) watch(w guard.Watch) error {
+// watchSteps is the step that journals w before anything runs; none when there is nothing to watch.
+func watchSteps(w guard.Watch) ([]journal.Step, error) {
 	if w.Empty() {
-		return nil
+		return nil, nil
 	}
 	data, err := strictjson.Marshal(w)
 	if err != nil {
-		return fmt.Errorf("encoding what is watched: %w", err)
+		return nil, fmt.Errorf("encoding what is watched: %w", err)
 	}
 	step, err := encode(sandbox.Step{Schema: 1, Kind: watchKind, Data: data}, sandbox.Undo{Schema: 1, Kind: watchKind, Data: data})
-	if err != nil {
-		return err
-	}
 	step.Applied = true
-	return t.entry.Update(func(r *journal.Record) { r.Steps = append(r.Steps, step) })
+	return []journal.Step{step}, err
 }
 
 func watchOf(data json.RawMessage) (guard.Watch, error) {
