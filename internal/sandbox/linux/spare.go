@@ -176,8 +176,7 @@ func (s *spare) shows() error {
 // same proves that a place in the box is the top of a mount of an object of the host, whose owner is the sandbox's user where he
 // is mapped.
 func (s *spare) same(object *os.File, target string, mapped bool) error {
-	fd, err := unix.Openat2(int(s.root.Fd()), strings.TrimPrefix(target, "/"), &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+	fd, err := lookUp(int(s.root.Fd()), target)
 	if err != nil {
 		return stale(target + ": " + err.Error())
 	}
@@ -199,6 +198,22 @@ func (s *spare) same(object *os.File, target string, mapped bool) error {
 		return stale(target + " has another owner on the host")
 	}
 	return nil
+}
+
+// lookUp finds the object at an absolute path below root, element by element and through no link.
+func lookUp(root int, path string) (int, error) {
+	at := root
+	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		next, err := unix.Openat(at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if at != root {
+			unix.Close(at)
+		}
+		if err != nil {
+			return -1, err
+		}
+		at = next
+	}
+	return at, nil
 }
 
 // mountTable reads the mounts of this process.
