@@ -36,6 +36,26 @@ func init() {
 			}
 			return pour(f, a[0])
 		}},
+		// MIB in a file that has no name any more, held open for SECONDS by a process that is dumpable ("plain") or not.
+		"fill-unnamed": {"plain|undumpable PATH MIB SECONDS", func(a []string) (string, error) {
+			if a[0] != "plain" {
+				if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+					return "", err
+				}
+			}
+			f, err := os.Create(a[1])
+			if err != nil {
+				return "", err
+			}
+			if err := os.Remove(a[1]); err != nil {
+				return "", err
+			}
+			if said, err := pour(f, a[2]); err != nil {
+				return said, err
+			}
+			defer f.Close()
+			return actions["sleep"].run(a[3:])
+		}},
 		// A secret in memory for others to read; its place and process id are in the detail.
 		"secret": {"TEXT SECONDS", func(a []string) (string, error) {
 			copy(buffer[:], a[0])

@@ -64,20 +64,23 @@ const (
 func TestWhoFillsTempOrHomeIsEnded(t *testing.T) {
 	f := declare(t)
 	f.policy.TempMB, f.policy.HomeMB = 32, 64
+	program := into(t, f.W, payload(t))
 	b := f.brokered()
 	b.task(taskA)
 	for dir, of := range map[string]string{"/tmp": "sandbox.temp_mb", "$HOME": "sandbox.home_mb"} {
 		for what, script := range map[string]string{
-			"one file":               "head -c 200M /dev/zero >" + dir + "/big; sleep 30; echo survived >" + f.W + "/mark",
-			"behind its name":        "mkdir " + dir + "/a; head -c 200M /dev/zero >" + dir + "/a/b; chmod 0 " + dir + "/a; sleep 30; echo survived >" + f.W + "/mark",
-			"a deep tree":            "cd " + dir + "; i=0; while [ $i -lt 600 ]; do mkdir d && cd d || exit 9; i=$((i+1)); done; sleep 30; echo survived >" + f.W + "/mark",
-			"without a name":         "exec 9>" + dir + "/gone; rm " + dir + "/gone; head -c 200M /dev/zero >&9; sleep 30; echo survived >" + f.W + "/mark",
-			"by a daemon of the run": "(setsid sh -c 'trap \"\" TERM; head -c 200M /dev/zero >" + dir + "/big; sleep 30' &) ; sleep 30; echo survived >" + f.W + "/mark",
+			"one file":                         "head -c 200M /dev/zero >" + dir + "/big; sleep 30; echo survived >" + f.W + "/mark",
+			"behind its name":                  "mkdir " + dir + "/a; head -c 200M /dev/zero >" + dir + "/a/b; chmod 0 " + dir + "/a; sleep 30; echo survived >" + f.W + "/mark",
+			"a deep tree":                      "cd " + dir + "; i=0; while [ $i -lt 600 ]; do mkdir d && cd d || exit 9; i=$((i+1)); done; sleep 30; echo survived >" + f.W + "/mark",
+			"without a name":                   "exec 9>" + dir + "/gone; rm " + dir + "/gone; head -c 200M /dev/zero >&9; sleep 30; echo survived >" + f.W + "/mark",
+			"without a name, closed to others": program + " fill-unnamed undumpable " + dir + "/gone 200 30; echo survived >" + f.W + "/mark",
+			"without a name, not to be read":   "cp " + program + " closed; chmod 0111 closed; ./closed fill-unnamed plain " + dir + "/gone 200 30; echo survived >" + f.W + "/mark",
+			"by a daemon of the run":           "(setsid sh -c 'trap \"\" TERM; head -c 200M /dev/zero >" + dir + "/big; sleep 30' &) ; sleep 30; echo survived >" + f.W + "/mark",
 		} {
 			r := f.run(f.command("/bin/sh", "-c", script))
 			e := fault.As(r.fault)
 			key := of
-			if what == "without a name" {
+			if strings.HasPrefix(what, "without a name") {
 				key = "sandbox.temp_mb" // where it was is not known any more
 			}
 			if e == nil || e.Code != fault.ResourceStorageLimit || e.Args["key"] != key {

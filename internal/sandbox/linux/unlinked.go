@@ -3,8 +3,12 @@
 package linux
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -28,25 +32,86 @@ func (j *job) Unlinked(dev uint64) (int64, error) {
 	}
 	var bytes int64
 	seen := map[uint64]bool{}
+	count := func(st *unix.Stat_t) {
+		if st.Nlink == 0 && st.Mode&unix.S_IFMT == unix.S_IFREG && uint64(st.Dev) == dev && !seen[st.Ino] {
+			seen[st.Ino] = true
+			bytes += st.Blocks * 512
+		}
+	}
 	for _, pid := range pids {
 		if pid == box.proc.Pid {
 			continue
 		}
-		dir, err := os.Open(fmt.Sprintf("/proc/%d/fd", pid))
-		if err != nil {
-			continue // it has ended, or is ending
+		if err := heldFiles(pid, count); err != nil {
+			return 0, fmt.Errorf("looking at the open files of a sandbox: %w", err)
 		}
-		names, _ := dir.Readdirnames(-1)
-		for _, name := range names {
-			var st unix.Stat_t
-			// Not by path: the link of /proc leads to the open file itself.
-			if unix.Fstatat(int(dir.Fd()), name, &st, 0) != nil || st.Nlink > 0 || st.Mode&unix.S_IFMT != unix.S_IFREG || uint64(st.Dev) != dev || seen[st.Ino] {
-				continue
-			}
-			seen[st.Ino] = true
-			bytes += st.Blocks * 512
-		}
-		dir.Close()
 	}
 	return bytes, nil
+}
+
+// heldFiles tells what a process holds open. A program that made itself undumpable, or one that may be executed but not read, has its
+// list in /proc closed to everybody but root: then its descriptors are asked for by number, which the owner of its user
+// namespace may do.
+func heldFiles(pid int, found func(*unix.Stat_t)) error {
+	dir, err := os.Open(fmt.Sprintf("/proc/%d/fd", pid))
+	if errors.Is(err, fs.ErrPermission) {
+		return heldByNumber(pid, found)
+	}
+	if err != nil {
+		return nil // it has ended, or is ending
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	for _, name := range names {
+		var st unix.Stat_t
+		// Not by path: the link of /proc leads to the open file itself.
+		switch err := unix.Fstatat(int(dir.Fd()), name, &st, 0); err {
+		case nil:
+			found(&st)
+		case unix.EACCES, unix.EPERM: // closed since
+			return heldByNumber(pid, found)
+		}
+	}
+	return nil
+}
+
+func heldByNumber(pid int, found func(*unix.Stat_t)) error {
+	handle, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil // it has ended
+	}
+	defer unix.Close(handle)
+	for fd := range descriptors(pid) {
+		held, err := unix.PidfdGetfd(handle, fd, 0)
+		switch err {
+		case nil:
+		case unix.EBADF:
+			continue
+		case unix.ESRCH:
+			return nil
+		default:
+			return fmt.Errorf("pidfd_getfd: %w", err)
+		}
+		var st unix.Stat_t
+		if unix.Fstat(held, &st) == nil {
+			found(&st)
+		}
+		unix.Close(held)
+	}
+	return nil
+}
+
+// descriptors is the size of a process's table of them, which no number in use exceeds; 0 when it has ended.
+func descriptors(pid int) int {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if size, ok := strings.CutPrefix(line, "FDSize:"); ok {
+			n, _ := strconv.Atoi(strings.TrimSpace(size))
+			return n
+		}
+	}
+	return 0
 }
