@@ -36,6 +36,29 @@ func init() {
 			}
 			return pour(f, a[0])
 		}},
+		// COUNT of the host's huge pages, by mmap or memfd.
+		"huge-pages": {"mmap|memfd COUNT", func(a []string) (string, error) {
+			const size = 2 << 20
+			fd, flags := -1, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_HUGETLB
+			if a[0] == "memfd" {
+				var err error
+				if fd, err = unix.MemfdCreate("huge", unix.MFD_HUGETLB|unix.MFD_HUGE_2MB); err != nil {
+					return "", err
+				}
+				if err := unix.Ftruncate(fd, int64(number(a[1]))*size); err != nil {
+					return "", err
+				}
+				flags = unix.MAP_SHARED
+			}
+			b, err := unix.Mmap(fd, 0, int(number(a[1]))*size, unix.PROT_READ|unix.PROT_WRITE, flags)
+			if err != nil {
+				return "", err
+			}
+			for i := 0; i < len(b); i += size {
+				b[i] = 1
+			}
+			return itoa(len(b) / size), nil
+		}},
 		// MIB in a file that has no name any more, held open for SECONDS by a process that is dumpable ("plain") or not.
 		"fill-unnamed": {"plain|undumpable PATH MIB SECONDS", func(a []string) (string, error) {
 			if a[0] != "plain" {

@@ -22,9 +22,9 @@ chown fchown lchown fchownat utime utimes futimesat utimensat
 setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr
 removexattr lremovexattr fremovexattr setxattrat getxattrat listxattrat removexattrat
 
-mmap munmap mprotect mremap msync mincore madvise brk mlock mlock2 munlock mlockall munlockall
+munmap mprotect mremap msync mincore madvise brk mlock mlock2 munlock mlockall munlockall
 pkey_alloc pkey_free pkey_mprotect mseal map_shadow_stack membarrier get_mempolicy set_mempolicy mbind
-shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl
+shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl
 
 poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
 eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime timerfd_gettime

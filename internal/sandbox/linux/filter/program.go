@@ -84,7 +84,7 @@ func instructions(s Spec) ([]bpf.Instruction, error) {
 			return nil, err
 		}
 	}
-	code := rule{otherwise: allow}
+	code := memfdHere
 	if s.NoMemoryPrograms {
 		code = memfd
 	}

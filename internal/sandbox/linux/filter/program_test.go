@@ -110,6 +110,9 @@ func TestVerdicts(t *testing.T) {
 		{"seccomp", []uint64{unix.SECCOMP_SET_MODE_FILTER, 0}, allow}, {"seccomp", []uint64{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC}, allow},
 		{"seccomp", []uint64{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER}, eperm},
 
+		{"mmap", []uint64{0, 4096, 3, unix.MAP_PRIVATE | unix.MAP_ANON}, allow}, {"mmap", []uint64{0, 4096, 3, unix.MAP_PRIVATE | unix.MAP_ANON | unix.MAP_HUGETLB}, refuse(unix.ENOMEM)},
+		{"mmap", []uint64{0, 4096, 3, unix.MAP_HUGETLB | 21<<26 | big}, refuse(unix.ENOMEM)}, {"memfd_create", []uint64{0, unix.MFD_CLOEXEC | unix.MFD_HUGETLB}, refuse(unix.ENOMEM)},
+		{"shmget", []uint64{0, 4096, 0o1600}, allow}, {"shmget", []uint64{0, 4096, 0o5600}, refuse(unix.ENOMEM)},
 		{"mknodat", []uint64{0, 0, unix.S_IFIFO | 0o644}, allow}, {"mknodat", []uint64{0, 0, 0o644}, allow}, {"mknodat", []uint64{0, 0, unix.S_IFREG}, allow},
 		{"mknodat", []uint64{0, 0, unix.S_IFBLK | 0o644}, eperm}, {"mknodat", []uint64{0, 0, unix.S_IFCHR | big}, eperm}, {"mknodat", []uint64{0, 0, unix.S_IFSOCK}, eperm},
 

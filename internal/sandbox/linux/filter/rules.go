@@ -12,6 +12,7 @@ const (
 	fileType   = unix.S_IFMT
 	initPID    = 1 // PID 1 of the sandbox: never a target
 	setID      = unix.S_ISUID | unix.S_ISGID
+	shmHuge    = 0o4000                                              // SHM_HUGETLB
 	creates    = unix.O_CREAT | (unix.O_TMPFILE &^ unix.O_DIRECTORY) // the open flags with which a mode counts
 )
 
@@ -102,6 +103,11 @@ var conditional = map[string]rule{
 	"openat":    except(has(2, creates), has(3, setID)),
 	"openat2":   {otherwise: refuse(unix.ENOSYS)},
 
+	// Huge pages are a stock of the host's, set aside for its databases and virtual machines; the kernel charges what is taken of them to
+	// no memory limit (unless hugetlb accounting is on). Callers that want them fall back to plain pages.
+	"mmap":   {[]clause{{[]cond{has(3, unix.MAP_HUGETLB)}, refuse(unix.ENOMEM)}}, allow},
+	"shmget": {[]clause{{[]cond{has(2, shmHuge)}, refuse(unix.ENOMEM)}}, allow},
+
 	// With MSG_FASTOPEN sending connects as well, past Landlock's rules for connecting.
 	"sendto":   {[]clause{{[]cond{has(3, unix.MSG_FASTOPEN)}, refuse(unix.EOPNOTSUPP)}}, allow},
 	"sendmsg":  {[]clause{{[]cond{has(2, unix.MSG_FASTOPEN)}, refuse(unix.EOPNOTSUPP)}}, allow},
@@ -126,6 +132,9 @@ var sockets = only(is(0, unix.AF_INET, unix.AF_INET6), masked(1, socketType, uni
 // a file has neither. A seal against execution (MFD_NOEXEC_SEAL) does not help: the dynamic loader, started as a program with the
 // memory file as its argument, maps it executable all the same.
 var memfd = rule{otherwise: refuse(unix.EACCES)}
+
+// memfdHere is its rule elsewhere: no memory file of huge pages, as for mmap.
+var memfdHere = rule{[]clause{{[]cond{has(1, unix.MFD_HUGETLB)}, refuse(unix.ENOMEM)}}, allow}
 
 // fcntls leaves out what signals others, leases and delegations, and directory notification.
 var fcntls = []uint32{
