@@ -1,91 +1,47 @@
 package guard
 
-const (
-	linux   = "./internal/sandbox/linux"
-	filter  = "./internal/sandbox/linux/filter"
-	cgroup  = "./internal/sandbox/linux/cgroup"
-	policy  = "./internal/sandbox/policy"
-	broker  = "./internal/sandbox/broker"
-	journal = "./internal/journal"
-)
-
-var sandboxGuards = []Guard{
-	{"close_range at the start of PID 1", []string{"A-SBX-03"}, "internal/sandbox/linux/initproc/harden.go",
+var initGuards = []Guard{
+	{"close_range at the start of PID 1", []string{"A-SBX-03"}, initproc,
 		"if err := unix.CloseRange(socket+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {\n\t\treturn fmt.Errorf(\"close_range: %w\", err)\n\t}\n\tnames,", "if true {\n\t\treturn nil\n\t}\n\tnames,",
-		linux, "TestNoDescriptorLeaks", true},
-	{"PID 1 is not dumpable", []string{"A-SBX-09"}, "internal/sandbox/linux/initproc/harden.go",
+		linux, "TestNoDescriptorLeaks"},
+	{"PID 1 is not dumpable", []string{"A-SBX-09"}, initproc,
 		"unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)", "unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)",
-		linux, "TestProcessOneIsHidden", true},
-	{"core limit", []string{"A-SBX-09"}, "internal/sandbox/linux/initproc/harden.go",
+		linux, "TestProcessOneIsHidden"},
+	{"core limit", []string{"A-SBX-09"}, initproc,
 		"&syscall.Rlimit{Cur: 1, Max: 1}", "&syscall.Rlimit{Cur: 4096, Max: 4096}",
-		linux, "TestCrashesReachNoHelperOfTheHost", true},
-	{"host uid 0 is never a payload's", []string{"A-SBX-04"}, "internal/sandbox/linux/identity.go",
-		"return identity{root: true, uid: reservedID, gid: reservedID,", "return identity{root: true, uid: 0, gid: 0,",
-		linux, "TestKernelIdentityIsNeverRoot", true},
-	{"resource limits beside the control group", []string{"A-SBX-02"}, "internal/sandbox/linux/initproc/limits.go",
-		"l.Max = min(l.Max, b.most)", "l.Max = max(l.Max, 0)",
-		linux, "TestTheHostsUserKeepsHisShare", true},
-	{"identity of the program at the exec stop", []string{"A-POL-04"}, "internal/sandbox/linux/launch.go",
-		"id != c.ID {", "id != c.ID && c.ID == (sandbox.FileID{}) {",
-		linux, "TestChangedProgramsDoNotRun", true},
-	{"hash at the exec stop", []string{"A-POL-04"}, "internal/sandbox/linux/launch.go",
-		"sum, err := resolve.HashFile(ctx, exe)", "sum, err := c.SHA256, error(nil); _ = resolve.HashFile",
-		linux, "TestChangedProgramsDoNotRun", true},
-	{"delete apart from write (Landlock)", []string{"A-SBX-01"}, "internal/sandbox/linux/filter/landlock.go",
+		linux, "TestCrashesReachNoHelperOfTheHost"},
+}
+
+var landlockGuards = []Guard{
+	{"delete apart from write (Landlock)", []string{"A-SBX-01"}, filter,
 		"add(sandbox.Write, writeFile, writeDir)", "add(sandbox.Write, writeFile, writeDir|deleteDir)",
-		filter, "TestLandlockSplit", true},
-	{"write apart from read (Landlock)", []string{"A-SBX-01"}, "internal/sandbox/linux/filter/landlock.go",
+		filter, "TestLandlockSplit"},
+	{"write apart from read (Landlock)", []string{"A-SBX-01"}, filter,
 		"add(sandbox.Read, readFile, readDir)", "add(sandbox.Read, readFile|writeFile, readDir|writeDir)",
-		filter, "TestLandlockSplit", true},
-	{"execute apart from read (Landlock)", []string{"A-SBX-01"}, "internal/sandbox/linux/filter/landlock.go",
+		filter, "TestLandlockSplit"},
+	{"execute apart from read (Landlock)", []string{"A-SBX-01"}, filter,
 		"add(sandbox.Execute, executeFile, executeFile)", "add(sandbox.Read, executeFile, executeFile)",
-		filter, "TestLandlockSplit", true},
-	{"signals to PID 1 (kill)", []string{"A-SBX-09"}, "internal/sandbox/linux/filter/rules.go",
-		"\"kill\":              except(is(0, initPID)),", "\"kill\": {otherwise: allow},",
-		filter, "TestVerdicts", true},
-	{"signals to threads of PID 1 (tgkill)", []string{"A-SBX-09"}, "internal/sandbox/linux/filter/rules.go",
-		"\"tgkill\":            except(is(0, 0, initPID)),", "\"tgkill\": {otherwise: allow},",
-		filter, "TestVerdicts", true},
-	{"limits of PID 1 (prlimit64)", []string{"A-SBX-09"}, "internal/sandbox/linux/filter/rules.go",
-		"{[]cond{isNot(0, 0)}, eperm},\n\t\t{[]cond{is(2, 0)", "{[]cond{is(2, 0)",
-		filter, "TestVerdicts", true},
-	{"scheduling of PID 1", []string{"A-SBX-09"}, "internal/sandbox/linux/filter/rules.go",
-		"\"sched_setaffinity\":  only(is(0, 0)),", "\"sched_setaffinity\": {otherwise: allow},",
-		filter, "TestVerdicts", true},
-	{"the core limit cannot be changed inside", []string{"A-SBX-09"}, "internal/sandbox/linux/filter/rules.go",
-		"\"setrlimit\":          {[]clause{{[]cond{is(0, unix.RLIMIT_CORE)}, refuse(unix.EINVAL)}}, allow},", "\"setrlimit\": {otherwise: allow},",
-		filter, "TestVerdicts", true},
-	{"namespace flags of clone", []string{"A-SBX-04"}, "internal/sandbox/linux/filter/rules.go",
-		"{[]cond{has(0, namespaces|unix.CLONE_PARENT)}, eperm},", "",
-		filter, "TestVerdicts", true},
-	{"clone3 is not there", []string{"A-SBX-02", "A-SBX-04"}, "internal/sandbox/linux/filter/rules.go",
-		"\"clone3\": {otherwise: refuse(unix.ENOSYS)},", "\"clone3\": {otherwise: allow},",
-		filter, "TestVerdicts", true},
-	{"tracing", []string{"A-SBX-04"}, "internal/sandbox/linux/filter/rules.go",
-		"\"ptrace\": only(is(0, unix.PTRACE_TRACEME, unix.PTRACE_CONT, unix.PTRACE_DETACH), highZero(0)),", "\"ptrace\": {otherwise: allow},",
-		filter, "TestVerdicts", true},
-	{"terminal injection (ioctl)", []string{"A-SBX-04"}, "internal/sandbox/linux/filter/rules.go",
-		"\"ioctl\": only(is(1, ioctls...)),", "\"ioctl\": {otherwise: allow},",
-		filter, "TestVerdicts", true},
-	{"datagram socket pairs", []string{"A-SBX-05"}, "internal/sandbox/linux/filter/rules.go",
-		"\"socketpair\": only(is(0, unix.AF_UNIX), masked(1, socketType, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)),", "\"socketpair\": {otherwise: allow},",
-		filter, "TestVerdicts", true},
-	{"kinds of sockets", []string{"A-SBX-05"}, "internal/sandbox/linux/filter/rules.go",
-		"var sockets = only(is(0, unix.AF_INET, unix.AF_INET6), masked(1, socketType, unix.SOCK_STREAM), is(2, 0, unix.IPPROTO_TCP))", "var sockets = rule{otherwise: allow}",
-		filter, "TestSocketsOfANetwork", true},
-	{"devices (mknod)", []string{"A-SBX-01"}, "internal/sandbox/linux/filter/rules.go",
-		"\"mknodat\":   {[]clause{{[]cond{has(2, setID)}, eperm}, {[]cond{masked(2, fileType, 0, unix.S_IFREG, unix.S_IFIFO)}, allow}}, eperm},", "\"mknodat\": {otherwise: allow},",
-		filter, "TestVerdicts", true},
-	{"set-user-id bits", []string{"A-SBX-04"}, "internal/sandbox/linux/filter/rules.go",
-		"\"fchmodat\":  except(has(2, setID)),", "\"fchmodat\": {otherwise: allow},",
-		filter, "TestVerdicts", true},
-	{"programs in memory", []string{"A-SBX-01"}, "internal/sandbox/linux/filter/program.go",
-		"if s.NoMemoryPrograms {", "if s.NoMemoryPrograms && s.Arch == \"\" {",
-		filter, "TestMemoryPrograms", true},
-	{"a journalled effect is never forgotten", []string{"A-TX-01"}, "internal/journal/task.go",
-		"case len(r.Steps) < len(old.Steps) || len(r.TempPaths) < len(old.TempPaths):", "case false:",
-		journal, "TestUpdateRefusesToForgetAndKeepsTheOldRecord", false},
-	{"only the journal's legal transitions", []string{"A-TX-01"}, "internal/journal/task.go",
-		"case r.State != old.State && !slices.Contains(next[old.State], r.State):", "case r.State != old.State && slices.Contains(next[old.State], r.State) && false:",
-		journal, "TestOnlyLegalTransitions", false},
+		filter, "TestLandlockSplit"},
+}
+
+var mountGuards = []Guard{
+	{"host uid 0 is never a payload's", []string{"A-SBX-04"}, linux,
+		"return identity{root: true, uid: reservedID, gid: reservedID,", "return identity{root: true, uid: 0, gid: 0,",
+		linux, "TestKernelIdentityIsNeverRoot"},
+	{"nothing is visible that the baseline does not name", []string{"A-SBX-07"}, linux,
+		"\tv.baseline(p.Baseline)\n", "", matrix, "TestSomeRowsOnThisMachine"},
+}
+
+var networkGuards = []Guard{}
+
+var resourceGuards = []Guard{
+	{"resource limits beside the control group", []string{"A-SBX-02"}, initproc,
+		"l.Max = min(l.Max, b.most)", "l.Max = max(l.Max, 0)",
+		linux, "TestTheHostsUserKeepsHisShare"},
+	{"who exceeds a cap is ended", []string{"A-SBX-08", "A-SBX-02"}, broker,
+		"case size.Over(c.bytes()):", "case size.Over(1 << 60):", broker, "TestAnExcessEndsTheTree"},
+	{"files without a name count", []string{"A-SBX-08"}, broker,
+		"size.Bytes += more", "size.Bytes += more * 0", linux, "TestWhoFillsTempOrHomeIsEnded"},
+	{"a home is one task's at a time", []string{"A-SBX-08"}, statedir,
+		"err = fileop.Lock(ctx, dir)", "err = ctx.Err()", statedir, "TestHomesAreKeptLockedAndEmptied"},
 }

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"sekisho/test/mutants/guard"
+)
+
+const (
+	// perRun bounds one test run. A test that only hangs without its guard names nothing, so it does not count.
+	perRun = 90 * time.Second
+	// perControl bounds the run of all killers of a package.
+	perControl = 5 * time.Minute
+)
+
+// runner builds test programs of the module and runs them.
+type runner struct {
+	root string
+	// sandboxes is held while a test makes real sandboxes: they share control groups, users and their limits.
+	sandboxes sync.Mutex
+}
+
+// judge removes one guard and tells whether its test notices. unfit is why the test is no judge at all, or "".
+func (r *runner) judge(ctx context.Context, dir string, g guard.Guard, unfit string) outcome {
+	start := time.Now()
+	o := outcome{Guard: g.Name, IDs: g.IDs, File: g.In, Test: g.Test, Package: g.Package, Says: unfit}
+	if unfit == "" {
+		var err error
+		o.File, o.Says, o.Killed, err = r.without(ctx, dir, g)
+		if err != nil {
+			o.Says, o.Killed = err.Error(), false
+		}
+	}
+	o.Seconds = time.Since(start).Seconds()
+	return o
+}
+
+func (r *runner) without(ctx context.Context, dir string, g guard.Guard) (file, says string, killed bool, err error) {
+	file, mutated, err := guard.Locate(r.root, g)
+	if err != nil {
+		return file, "", false, err
+	}
+	killer, err := guard.FindKiller(r.root, g)
+	if err != nil || killer == nil {
+		return file, "", false, errors.Join(err, fmt.Errorf("%s has no test %s", g.Package, g.Test))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return file, "", false, err
+	}
+	text, overlay := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(text, mutated, 0o600); err != nil {
+		return file, "", false, err
+	}
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(r.root, filepath.FromSlash(file)): text}})
+	if err != nil {
+		return file, "", false, err
+	}
+	if err := os.WriteFile(overlay, replace, 0o600); err != nil {
+		return file, "", false, err
+	}
+	program := filepath.Join(dir, "killer.test")
+	if err := r.build(ctx, program, overlay, g.Package, killer.Sandbox); err != nil {
+		return file, "", false, err
+	}
+	out, late, err := r.run(ctx, program, overlay, g.Package, killer.Sandbox, "^"+g.Test+"$", perRun)
+	if err != nil {
+		return file, "", false, err
+	}
+	v := judge(out, g.Test, late)
+	return file, v.says, v.killed, nil
+}
+
+// environment lets the overlay reach everything that is built, also the product that a test builds for itself.
+func environment(overlay string, sandbox bool) []string {
+	cgo, flags := "CGO_ENABLED=1", "-buildvcs=false -ldflags=-w"
+	if sandbox {
+		cgo = "CGO_ENABLED=0"
+	}
+	if overlay != "" {
+		flags += " -overlay=" + overlay
+	}
+	return append(os.Environ(), cgo, "GOFLAGS="+flags)
+}
+
+func (r *runner) build(ctx context.Context, program, overlay, pkg string, sandbox bool) error {
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", program, "./"+pkg)
+	cmd.Dir, cmd.Env = r.root, environment(overlay, sandbox)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("does not build: %w\n%s", err, tail(string(out)))
+	}
+	return nil
+}
+
+// run returns what the tests said, and whether they had to be ended because of the time.
+func (r *runner) run(ctx context.Context, program, overlay, pkg string, sandbox bool, names string, limit time.Duration) (out string, late bool, err error) {
+	if sandbox {
+		r.sandboxes.Lock()
+		defer r.sandboxes.Unlock()
+	}
+	bounded, cancel := context.WithTimeout(ctx, limit+10*time.Second) // the test's own limit comes first and tells where it hangs
+	defer cancel()
+	cmd := exec.CommandContext(bounded, program, "-test.v=test2json", "-test.timeout="+limit.String(), "-test.run="+names)
+	cmd.Dir, cmd.Env = filepath.Join(r.root, filepath.FromSlash(pkg)), environment(overlay, sandbox)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return "", false, ctx.Err()
+	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay):
+		return "", false, err
+	}
+	return text.String(), bounded.Err() != nil, nil
+}
+
+func tail(s string) string {
+	const most = 1500
+	s = strings.TrimSpace(s)
+	if len(s) > most {
+		return "…" + s[len(s)-most:]
+	}
+	return s
+}
