@@ -66,13 +66,13 @@ func (r *runner) controls(ctx context.Context, dir string, guards []guard.Guard)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	program := filepath.Join(dir, "control.test")
-	for k, tests := range todo {
-		names := slices.Sorted(maps.Keys(tests))
-		if err := r.build(ctx, program, "", k.pkg, k.sandbox); err != nil {
+	for k, asked := range todo {
+		names := slices.Sorted(maps.Keys(asked))
+		control := tests{program: filepath.Join(dir, "control.test"), pkg: k.pkg, sandbox: k.sandbox}
+		if err := r.build(ctx, control); err != nil {
 			return nil, fmt.Errorf("%s with all guards in place: %w", k.pkg, err)
 		}
-		out, late, err := r.run(ctx, program, "", k.pkg, k.sandbox, "^("+strings.Join(names, "|")+")$", perControl)
+		out, late, err := r.run(ctx, control, "^("+strings.Join(names, "|")+")$", perControl)
 		if err != nil {
 			return nil, err
 		}

@@ -1,11 +1,12 @@
 // Command mutants removes the guards of test/mutants/guard one at a time, with an overlay of the compiler, and runs the test
 // that must notice. There is no switch in the product for it. A guard whose test stays green is a hole in the tests.
 //
-//	go run ./test/mutants [-run REGEXP] [-short] [-list] [-json] [-parallel 1|2]
+//	go run ./test/mutants [-run REGEXP] [-short] [-list] [-who] [-json] [-parallel 1|2]
 //
 // It prints one line each, with the killer and the first thing that it says, and ends with "N passed, 0 failed"; exit code 1
 // when one survived, could not be built, or its test does not pass with the guard in place. Only an assertion counts: a test
-// that panics, hangs or cannot be built without the guard has noticed nothing.
+// that panics, hangs or cannot be built without the guard has noticed nothing. With -who it runs all tests of each killer's
+// package without the guard, and says which ones notice: so a killer is found for a new guard.
 package main
 
 import (
@@ -31,12 +32,13 @@ func main() {
 	pattern := flag.String("run", "", "only the guards whose name, directory or killer matches this regular expression")
 	short := flag.Bool("short", false, "one guard of each family")
 	list := flag.Bool("list", false, "print the list, run nothing")
+	who := flag.Bool("who", false, "say which tests of the killer's package notice, judge nothing")
 	lines := flag.Bool("json", false, "one JSON object for each guard instead of a line")
 	parallel := flag.Int("parallel", 2, "how many at a time; real sandboxes are tried one after another in any case")
 	flag.Parse()
 	chosen, err := choose(*pattern, *short)
 	if err != nil || flag.NArg() > 0 || *parallel < 1 || *parallel > 2 {
-		fmt.Fprintln(os.Stderr, "usage: mutants [-run REGEXP] [-short] [-list] [-json] [-parallel 1|2]", err)
+		fmt.Fprintln(os.Stderr, "usage: mutants [-run REGEXP] [-short] [-list] [-who] [-json] [-parallel 1|2]", err)
 		os.Exit(2)
 	}
 	if *list {
@@ -47,6 +49,13 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *who {
+		if err := witnesses(ctx, chosen); err != nil {
+			fmt.Fprintln(os.Stderr, "mutants:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	start := time.Now()
 	passed, failed, err := runAll(ctx, chosen, *parallel, printer(*lines))
 	if err != nil {
@@ -153,6 +162,41 @@ func runAll(ctx context.Context, guards []guard.Guard, parallel int, report func
 	close(next)
 	wg.Wait()
 	return passed, failed, ctx.Err()
+}
+
+// witnesses prints, for each guard, the tests of the killer's package that fail without it.
+func witnesses(ctx context.Context, guards []guard.Guard) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	r := &runner{root: root}
+	for _, g := range guards {
+		m, err := r.mutate(ctx, scratch, g)
+		if err != nil {
+			fmt.Printf("%s: %v\n", g.Name, err)
+			continue
+		}
+		out, late, err := r.run(ctx, m, ".", perControl)
+		if err != nil {
+			return err
+		}
+		fmt.Println(g.Name)
+		seen := map[string]bool{}
+		for _, found := range resultOf.FindAllStringSubmatch(strings.ReplaceAll(out, "\x16", "\n"), -1) {
+			test, _, _ := strings.Cut(found[2], "/")
+			if v := judge(out, test, late); found[1] == "FAIL" && !seen[test] {
+				seen[test] = true
+				fmt.Printf("\t%s %s\n", test, brief(v.says))
+			}
+		}
+	}
+	return nil
 }
 
 func moduleRoot() (string, error) {

@@ -47,38 +47,55 @@ func (r *runner) judge(ctx context.Context, dir string, g guard.Guard, unfit str
 }
 
 func (r *runner) without(ctx context.Context, dir string, g guard.Guard) (file, says string, killed bool, err error) {
+	m, err := r.mutate(ctx, dir, g)
+	if err != nil {
+		return m.file, "", false, err
+	}
+	out, late, err := r.run(ctx, m, "^"+g.Test+"$", perRun)
+	if err != nil {
+		return m.file, "", false, err
+	}
+	v := judge(out, g.Test, late)
+	return m.file, v.says, v.killed, nil
+}
+
+// tests is a test program, of the module as it is or without a guard.
+type tests struct {
+	program string
+	pkg     string // of the module
+	sandbox bool
+	overlay string // the compiler's, "" for none
+	file    string // that holds the guard
+}
+
+// mutate builds the program of g's killer in dir, without the guard.
+func (r *runner) mutate(ctx context.Context, dir string, g guard.Guard) (tests, error) {
+	t := tests{program: filepath.Join(dir, "killer.test"), pkg: g.Package, overlay: filepath.Join(dir, "overlay.json"), file: g.In}
 	file, mutated, err := guard.Locate(r.root, g)
 	if err != nil {
-		return file, "", false, err
+		return t, err
 	}
+	t.file = file
 	killer, err := guard.FindKiller(r.root, g)
 	if err != nil || killer == nil {
-		return file, "", false, errors.Join(err, fmt.Errorf("%s has no test %s", g.Package, g.Test))
+		return t, errors.Join(err, fmt.Errorf("%s has no test %s", g.Package, g.Test))
 	}
+	t.sandbox = killer.Sandbox
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return file, "", false, err
+		return t, err
 	}
-	text, overlay := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json")
+	text := filepath.Join(dir, "mutated.go")
 	if err := os.WriteFile(text, mutated, 0o600); err != nil {
-		return file, "", false, err
+		return t, err
 	}
 	replace, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(r.root, filepath.FromSlash(file)): text}})
 	if err != nil {
-		return file, "", false, err
+		return t, err
 	}
-	if err := os.WriteFile(overlay, replace, 0o600); err != nil {
-		return file, "", false, err
+	if err := os.WriteFile(t.overlay, replace, 0o600); err != nil {
+		return t, err
 	}
-	program := filepath.Join(dir, "killer.test")
-	if err := r.build(ctx, program, overlay, g.Package, killer.Sandbox); err != nil {
-		return file, "", false, err
-	}
-	out, late, err := r.run(ctx, program, overlay, g.Package, killer.Sandbox, "^"+g.Test+"$", perRun)
-	if err != nil {
-		return file, "", false, err
-	}
-	v := judge(out, g.Test, late)
-	return file, v.says, v.killed, nil
+	return t, r.build(ctx, t)
 }
 
 // environment lets the overlay reach everything that is built, also the product that a test builds for itself.
@@ -93,9 +110,9 @@ func environment(overlay string, sandbox bool) []string {
 	return append(os.Environ(), cgo, "GOFLAGS="+flags)
 }
 
-func (r *runner) build(ctx context.Context, program, overlay, pkg string, sandbox bool) error {
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", program, "./"+pkg)
-	cmd.Dir, cmd.Env = r.root, environment(overlay, sandbox)
+func (r *runner) build(ctx context.Context, t tests) error {
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", t.program, "./"+t.pkg)
+	cmd.Dir, cmd.Env = r.root, environment(t.overlay, t.sandbox)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("does not build: %w\n%s", err, tail(string(out)))
 	}
@@ -103,15 +120,15 @@ func (r *runner) build(ctx context.Context, program, overlay, pkg string, sandbo
 }
 
 // run returns what the tests said, and whether they had to be ended because of the time.
-func (r *runner) run(ctx context.Context, program, overlay, pkg string, sandbox bool, names string, limit time.Duration) (out string, late bool, err error) {
-	if sandbox {
+func (r *runner) run(ctx context.Context, t tests, names string, limit time.Duration) (out string, late bool, err error) {
+	if t.sandbox {
 		r.sandboxes.Lock()
 		defer r.sandboxes.Unlock()
 	}
 	bounded, cancel := context.WithTimeout(ctx, limit+10*time.Second) // the test's own limit comes first and tells where it hangs
 	defer cancel()
-	cmd := exec.CommandContext(bounded, program, "-test.v=test2json", "-test.timeout="+limit.String(), "-test.run="+names)
-	cmd.Dir, cmd.Env = filepath.Join(r.root, filepath.FromSlash(pkg)), environment(overlay, sandbox)
+	cmd := exec.CommandContext(bounded, t.program, "-test.v=test2json", "-test.timeout="+limit.String(), "-test.run="+names)
+	cmd.Dir, cmd.Env = filepath.Join(r.root, filepath.FromSlash(t.pkg)), environment(t.overlay, t.sandbox)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second

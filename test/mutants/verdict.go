@@ -14,7 +14,7 @@ type verdict struct {
 var (
 	// crash begins the line of a program that ended by itself. A panic shows that something is broken, not what a user loses.
 	crash    = regexp.MustCompile(`(?m)^(panic: .*|fatal error: .*|SIG[A-Z]+: .*)$`)
-	resultOf = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+) \(`)
+	resultOf = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL|SKIP): (\S+) \(`)
 	onto     = regexp.MustCompile(`^=== (?:RUN|NAME|CONT|PAUSE)\s+(\S*)`)
 	asserted = regexp.MustCompile(`^\s+\S+\.go:\d+: .*\S`)
 )

@@ -112,7 +112,7 @@ func TestLongCardsMustBeReadToTheEnd(t *testing.T) {
 	}
 }
 
-// proves R-INT-01, R-INT-08
+// proves R-INT-01, R-INT-03, R-INT-08
 func TestFileCardsNeedTheirChanges(t *testing.T) {
 	r, w := New(nil), newWire()
 	c := add(t, r, w, request(t, codex.MethodFileApproval, `{`+scope+`,"reason":null,"grantRoot":"/w"}`))
@@ -147,7 +147,7 @@ const wanted = `{"network":{"enabled":true},"fileSystem":{"read":["/r"],"write":
 	`{"path":{"type":"path","path":"/w"},"access":"write"},{"path":{"type":"glob_pattern","pattern":"/g/*"},"access":"read"},` +
 	`{"path":{"type":"special","value":{"kind":"tmpdir"}},"access":"write"},{"path":{"type":"path","path":"/w/.git"},"access":"deny"}]}}`
 
-// proves R-INT-03
+// proves R-INT-01, R-INT-03
 func TestPermissionsAreGrantedInPart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer Answer

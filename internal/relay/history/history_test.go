@@ -148,6 +148,14 @@ func TestOtherGenerationsThreadsAndOwners(t *testing.T) {
 	if changed, _ := w.Note(gen, other); changed {
 		t.Error("another thread's item is shown")
 	}
+	for _, g := range []relay.Generation{0, 1, 3} {
+		for _, n := range []codex.Notification{doneNote("u", message(t, "i", "x")), startedNote("u", message(t, "i", "x")), deltaNote("u", "i", "x"),
+			&codex.TurnStarted{ThreadID: "t", Turn: codex.Turn{ID: "u"}}, &codex.TurnDiff{ThreadID: "t", TurnID: "u", Diff: "d"}} {
+			if changed, _ := w.Note(g, n); changed {
+				t.Errorf("generation %d: %T changes the window itself", g, n)
+			}
+		}
+	}
 	wrong := w.NewestItems()
 	wrong.ThreadID = "t2"
 	if m := w.MergeItems(gen, wrong, page(t, "", "u/i")); !m.Ignored {
@@ -182,6 +190,33 @@ func TestOtherGenerationsThreadsAndOwners(t *testing.T) {
 	s.Close("t")
 	if _, ok := s.Window("t"); ok {
 		t.Error("a closed window is there")
+	}
+}
+
+// proves R-REC-04: what is asked of the server, word for word: newest first, turns as summaries, pages of a fixed size.
+func TestWhatIsAskedOfTheServer(t *testing.T) {
+	w := New(me, "t", gen)
+	older, _ := w.OlderItems()
+	olderTurns, _ := w.OlderTurns()
+	turn, _ := w.TurnItems("u", codex.Target)
+	for what, c := range map[string]struct {
+		params any
+		want   string
+	}{
+		"items":       {w.NewestItems(), `{"threadId":"t","limit":100,"sortDirection":"desc"}`},
+		"older items": {older, `{"threadId":"t","limit":100,"sortDirection":"desc"}`},
+		"turns":       {w.NewestTurns(), `{"threadId":"t","limit":50,"sortDirection":"desc","itemsView":"summary"}`},
+		"older turns": {olderTurns, `{"threadId":"t","limit":50,"sortDirection":"desc","itemsView":"summary"}`},
+		"one turn":    {turn, `{"threadId":"t","turnId":"u","limit":100,"sortDirection":"desc"}`},
+	} {
+		text, err := codex.Encode(c.params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want any
+		if json.Unmarshal(text, &got) != nil || json.Unmarshal([]byte(c.want), &want) != nil || !cmp.Equal(want, got) {
+			t.Errorf("%s: %s, want %s", what, text, c.want)
+		}
 	}
 }
 

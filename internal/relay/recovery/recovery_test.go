@@ -11,7 +11,7 @@ import (
 	"sekisho/internal/relay/transport"
 )
 
-// A part of R-REC-01: the classes; automatic attempts come later.
+// proves R-REC-01: the classes; nothing is tried by itself yet.
 func TestClassify(t *testing.T) {
 	of := func(c transport.Class) error {
 		return &transport.Error{Class: c, Fault: fault.New(fault.ConnectionLost)}
@@ -26,7 +26,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// proves R-CONN-04
+// proves R-CONN-04, R-REC-01
 func TestLaneSerialises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLane()

@@ -256,7 +256,7 @@ func TestAProvenFailureLeavesTheRequestAnswerable(t *testing.T) {
 	})
 }
 
-// proves R-PRI-01
+// proves R-PRI-01, R-CON-05
 func TestPendingRequestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, r := newWire(), newRecord()

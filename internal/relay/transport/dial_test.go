@@ -58,6 +58,7 @@ func TestANameThatLeavesThisMachineIsNotDialled(t *testing.T) {
 	}
 }
 
+// proves R-REC-01, R-CONN-05: what a failed attempt means, and so whether another one can help.
 func TestFailedAttempts(t *testing.T) {
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
