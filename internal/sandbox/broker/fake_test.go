@@ -36,7 +36,9 @@ type fakeBackend struct {
 	failAt int      // the call that fails, from 1
 	// anyState lets steps be reverted whatever the journal's state is.
 	anyState bool
-	calls    []string
+	// watched says that the journal's first step is what is swept at the end.
+	watched bool
+	calls   []string
 }
 
 // call counts one backend call; a process that has stopped makes none.
@@ -98,7 +100,10 @@ func (f *fakeBackend) Apply(_ context.Context, s sandbox.Step, u sandbox.Undo) e
 	return nil
 }
 
-func (f *fakeBackend) Revert(_ context.Context, u sandbox.Undo) error {
+func (f *fakeBackend) Revert(ctx context.Context, u sandbox.Undo) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err := f.call("revert " + name(u.Data)); err != nil {
 		return err
 	}
@@ -120,7 +125,7 @@ func (f *fakeBackend) Open(_ context.Context, p sandbox.EffectivePolicy, applied
 		return nil, crashfs.ErrStopped
 	}
 	r := f.onDisk()
-	if r.State != journal.Applied || slices.ContainsFunc(r.Steps, func(s journal.Step) bool { return !s.Applied }) || len(applied) != 3 {
+	if r.State != journal.Applied || slices.ContainsFunc(r.Steps, func(s journal.Step) bool { return !s.Applied }) || len(applied) != 3 || f.watched != (len(r.Steps) == 4) {
 		f.t.Errorf("Open on %d undos with journal %+v", len(applied), r)
 	}
 	for _, dir := range []string{p.Task.Temp, p.Task.Home} {
@@ -147,7 +152,10 @@ func (j *fakeJob) Start(context.Context, sandbox.Command) (sandbox.Process, erro
 	return nil, j.f.call("start")
 }
 func (j *fakeJob) Lost() <-chan struct{} { return nil }
-func (j *fakeJob) Close(context.Context) error {
+func (j *fakeJob) Close(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err := j.f.call("close"); err != nil {
 		return err
 	}
@@ -169,6 +177,7 @@ type server struct {
 	backend  *fakeBackend
 	instance *statedir.Instance
 	journals *os.File
+	state    *statedir.Dir
 	broker   *Broker
 }
 
@@ -181,6 +190,7 @@ func newServer(t *testing.T, k, failAt int) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dir.Close() })
+	s.state = dir
 	if s.instance, err = dir.NewInstance(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -76,6 +76,9 @@ func (t *Target) settle(made, dir *os.File, like Info) error {
 	if err := t.set.fsys.Chmod(made, perm); err != nil {
 		return err
 	}
+	if err := t.set.fsys.Sync(made); err != nil { // owner and mode, before the name leads to them
+		return err
+	}
 	return t.set.fsys.Sync(dir)
 }
 

@@ -108,7 +108,7 @@ func TestEffectsRefuseASwappedName(t *testing.T) {
 	}
 }
 
-// proves A-TOOL-03
+// proves A-TOOL-03, A-TX-03
 func TestMoveRefusesAnExistingTargetAndAnotherVolume(t *testing.T) {
 	v := newWorld(t)
 	shm, err := os.MkdirTemp("/dev/shm", "")

@@ -89,6 +89,9 @@ func resolve(t testing.TB, s *Set, path string, want Want) (string, string) {
 }
 
 func word(err error) string {
+	if err == nil {
+		return "no error"
+	}
 	if f := fault.As(err); f != nil {
 		if f.Variant != "" {
 			return f.Variant

@@ -126,7 +126,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// proves A-POL-02
+// proves A-POL-02, A-POL-14
 func TestMountPointsAndProcessLinks(t *testing.T) {
 	slash := root(t, "/", sandbox.Read, sandbox.OriginMount)
 	outer := newSet(t, slash)
@@ -145,7 +145,7 @@ func TestMountPointsAndProcessLinks(t *testing.T) {
 	}
 }
 
-// proves A-POL-02
+// proves A-POL-02, A-POL-14
 func TestRootsAreVerified(t *testing.T) {
 	v := newWorld(t)
 	roots := v.roots(t)
