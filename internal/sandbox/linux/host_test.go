@@ -111,7 +111,7 @@ func integer(t *testing.T, s string) int {
 	return n
 }
 
-// proves A-SBX-09
+// proves A-SBX-02, A-SBX-09
 func TestTheHostsUserKeepsHisShare(t *testing.T) {
 	_, try := armed(t)
 	a := try("inotify", "4000")

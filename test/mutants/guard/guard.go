@@ -28,7 +28,9 @@ func Families() []Family {
 	return []Family{
 		{"confinement: PID 1 and its descriptors", initGuards},
 		{"confinement: Landlock", landlockGuards},
+		{"confinement: rights that Landlock denies", rightGuards},
 		{"confinement: system calls", seccompGuards},
+		{"confinement: groups of system calls", groupGuards},
 		{"confinement: mounts, namespaces and identity", mountGuards},
 		{"confinement: network", networkGuards},
 		{"confinement: resources", resourceGuards},

@@ -5,7 +5,7 @@ var programGuards = []Guard{
 		"return ok && (rest == \"\" || root == \"/\" || rest[0] == '/')", "return ok && rest == rest",
 		resolve, "TestWithin"},
 	{"an entry's bytes right before the start", []string{"A-POL-04"}, resolve,
-		"case hash && sum != digest:", "case false:",
+		"case got != sum:", "case false:",
 		resolve, "TestVerify"},
 	{"identity of the program at the exec stop", []string{"A-POL-04"}, linux,
 		"id != c.ID {", "id != c.ID && c.ID == (sandbox.FileID{}) {",
@@ -20,7 +20,7 @@ var programGuards = []Guard{
 	{"a name that is taken away ends the run", []string{"A-POL-11"}, linux,
 		"w.seen.Store(true)\n\tw.once.Do(func() { close(w.moved) })", "", linux, "TestAScriptSwappedAllTheTime"},
 	{"an interpreter between is hashed before the start", []string{"A-POL-11", "A-POL-04"}, resolve,
-		"in.SHA256, i < len(e.Interpreters)-1", "in.SHA256, i < 0", resolve, "TestVerifyScriptEntry"},
+		"if i == len(e.Interpreters)-1 {", "if i >= 0 {", resolve, "TestVerifyScriptEntry"},
 	{"an artifact's interpreter lies in an executable root", []string{"A-POL-11"}, tool,
 		"if !policy.Decide(d.deps.Policy, want).Allow {", "if !policy.Decide(d.deps.Policy, want).Allow && d == nil {", tool, "TestRunRefusesScriptsWithoutAnInterpreter"},
 }

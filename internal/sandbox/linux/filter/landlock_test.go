@@ -77,6 +77,7 @@ var actions = []struct {
 		return err
 	}},
 	{"truncate", func(r string) error { return os.Truncate(r+"/f", 0) }},
+	{"symlink", func(r string) error { return os.Symlink("f", r+"/s") }},
 	{"mkdir", func(r string) error { return os.Mkdir(r+"/d2", 0o755) }},
 	{"link", func(r string) error { return os.Link(r+"/f", r+"/d/l") }},
 	{"fifo", func(r string) error { return unix.Mkfifo(r+"/p", 0o644) }},
@@ -120,9 +121,9 @@ func TestLandlockSplit(t *testing.T) {
 	want := map[string]string{"one read": "<nil>"}
 	granted := map[string]string{
 		"r":    "read list",
-		"rw":   "read list create append truncate mkdir link fifo",
-		"rwd":  "read list create append truncate mkdir link fifo rename exchange unlink rmdir",
-		"rwdx": "read list create append truncate mkdir link fifo rename exchange unlink rmdir run",
+		"rw":   "read list create append truncate symlink mkdir link fifo",
+		"rwd":  "read list create append truncate symlink mkdir link fifo rename exchange unlink rmdir",
+		"rwdx": "read list create append truncate symlink mkdir link fifo rename exchange unlink rmdir run",
 		"none": "", "list": "list",
 	}
 	for root, ok := range granted {

@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 }
 
 func helper(mode string, args []string) error {
+	if mode == "rights" {
+		return rightsHelper(args[0], args[1], args[2], args[3])
+	}
 	if mode == "landlock" {
 		return landlockHelper(args[0])
 	}

@@ -43,7 +43,7 @@ func machine(t *testing.T, goarch string) *bpf.VM {
 	return vm
 }
 
-// proves A-SBX-02, A-SBX-04, A-SBX-09
+// proves A-SBX-01, A-SBX-02, A-SBX-04, A-SBX-05, A-SBX-09
 func TestVerdicts(t *testing.T) {
 	const big = 1 << 32 // what the kernel drops from a 32-bit argument
 	einval := refuse(unix.EINVAL)
@@ -189,7 +189,7 @@ func TestSocketsOfANetwork(t *testing.T) {
 	}
 }
 
-// proves A-SBX-04
+// proves A-SBX-01, A-SBX-04
 func TestMemoryPrograms(t *testing.T) {
 	for goarch, table := range map[string]*arch.Info{"amd64": arch.X86_64, "arm64": arch.AARCH64} {
 		code, err := instructions(Spec{Arch: goarch, NoMemoryPrograms: true})
