@@ -34,6 +34,7 @@ func Families() []Family {
 		{"confinement: mounts, namespaces and identity", mountGuards},
 		{"confinement: network", networkGuards},
 		{"confinement: resources", resourceGuards},
+		{"the spare sandbox", spareGuards},
 		{"programs and scripts", programGuards},
 		{"programs that pass for unchanged", unchangedGuards},
 		{"policy", policyGuards},

@@ -115,3 +115,27 @@ var resourceGuards = []Guard{
 	{"a home is one task's at a time", []string{"A-SBX-08"}, statedir,
 		"err = fileop.Lock(ctx, dir)", "err = ctx.Err()", statedir, "TestHomesAreKeptLockedAndEmptied"},
 }
+
+var spareGuards = []Guard{
+	{"a spare is used once", []string{"A-SBX-11"}, broker,
+		"return k.leave()\n\t\t}\n\t\tk.mu.Unlock()\n\t\tselect", "return k.have\n\t\t}\n\t\tk.mu.Unlock()\n\t\tselect",
+		broker, "TestASpareIsUsedOnce"},
+	{"a spare that died is not handed out", []string{"A-SBX-11"}, broker,
+		"if k.have == nil || !k.have.alive() || !sameGuards", "if k.have == nil || !sameGuards",
+		broker, "TestASpareThatIsNotWhatANewOneWouldBeIsEnded"},
+	{"a spare for other guards is not handed out", []string{"A-SBX-11"}, broker,
+		"if k.have == nil || !k.have.alive() || !sameGuards(k.have.policy.Task.Guards, guards) {", "if k.have == nil || !k.have.alive() {",
+		broker, "TestASpareForOtherGuardsIsReplaced"},
+	{"directories of a spare are empty", []string{"A-SBX-11", "A-SBX-08"}, broker,
+		"if err != io.EOF || len(names) > 0 {", "if err != io.EOF && len(names) == 0 {",
+		broker, "TestASpareThatIsNotWhatANewOneWouldBeIsEnded"},
+	{"a policy with a network has no spare", []string{"A-SBX-11", "A-POL-06"}, broker,
+		"&& b.deps.Spares && b.deps.Policy.Network.Access == sandbox.NetworkNone {", "&& b.deps.Spares {",
+		broker, "TestAPolicyWithANetworkHasNoSpare"},
+	{"a spare that cannot be ended is fatal", []string{"A-SBX-11", "A-TX-01"}, broker,
+		"k.err = errors.Join(k.err, err)", "_ = err",
+		broker, "TestASpareThatCannotBeEndedIsFatal"},
+	{"what a spare made is in the journal of the task that takes it", []string{"A-SBX-11", "A-TX-01"}, broker,
+		"append(steps, record.Steps...)...)", "steps...)",
+		broker, "TestAStopWithASpareIsRecovered"},
+}
