@@ -78,6 +78,7 @@ func newView(p *sandbox.EffectivePolicy, id identity) (*view, error) {
 	v.etc(id, p.Task.Network.Names)
 	v.links(p.Roots)
 	v.baseline(p.Baseline)
+	v.masked()
 	v.roots(p.Roots)
 	if err := v.declared(p); err != nil {
 		return nil, err
@@ -111,6 +112,20 @@ func (v *view) pickHome(p *sandbox.EffectivePolicy) error {
 		}
 	}
 	return fault.New(fault.ConfinementUnsupported, fault.Target(homeDirs[len(homeDirs)-1]))
+}
+
+// hidden are the files of /proc that the kernel shows to everybody and that tell of the host's user: names and counts of its
+// keys (A-SBX-04), and what the machine was booted with. The rest that can be read there are statistics of the machine.
+var hidden = []string{"keys", "key-users", "cmdline"}
+
+// masked puts a device that cannot be opened over them. A kernel without one of them has none to hide.
+func (v *view) masked() {
+	for _, name := range hidden {
+		path := "/proc/" + name
+		if _, err := os.Lstat(path); err == nil {
+			v.bind(wire.Bind{Target: path, Source: "/dev/null", FD: -1, File: true, Attr: mounts.Base | mounts.ReadOnly | mounts.NoExec}, false)
+		}
+	}
 }
 
 // devices are the harmless ones, bound one by one: no tty, no ptmx, no kvm, no fuse.

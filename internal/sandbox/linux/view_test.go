@@ -46,7 +46,7 @@ func TestEveryMountIsListed(t *testing.T) {
 		f.W:        "nodev,nosuid,rw",
 		f.R:        "nodev,noexec,nosuid,ro",
 	}
-	for _, path := range optional {
+	for _, path := range append([]string{"/proc/keys", "/proc/key-users", "/proc/cmdline"}, optional...) {
 		if _, err := os.Stat(path); err == nil {
 			want[path] = "nodev,noexec,nosuid,ro"
 		}
@@ -354,4 +354,27 @@ func TestUnenforceablePoliciesAreRefused(t *testing.T) {
 		f.grant(path, sandbox.Read, sandbox.OriginMount)
 		result{fault: f.tryOpen()}.coded(t, fault.ConfinementUnsupported)
 	}
+}
+
+// What the kernel tells everybody in /proc about the keys of the host's user and the boot of the machine is not told inside. The
+// control is this process, which is told.
+//
+// proves A-SBX-04
+func TestProcTellsNothingOfTheHostsUser(t *testing.T) {
+	f := sandboxed(t)
+	shown := 0
+	for _, name := range []string{"keys", "key-users", "cmdline"} {
+		outside, err := os.ReadFile("/proc/" + name)
+		if err == nil && len(outside) > 0 {
+			shown++
+		}
+		r := f.sh("cat /proc/" + name)
+		if r.exit.Code == 0 || r.out != "" {
+			t.Errorf("/proc/%s says %q", name, r.out)
+		}
+	}
+	if shown == 0 {
+		t.Error("this kernel tells nothing of it anyway: nothing was shown")
+	}
+	f.sh("cat /proc/meminfo /proc/cpuinfo /proc/stat /proc/self/status >/dev/null").ok(t)
 }
