@@ -3,42 +3,132 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"strings"
 	"time"
 )
 
 // ownAttacks were found by attacking this product.
 var ownAttacks = []attack{
-	{id: "99", play: func(w *world) {
-		o := w.sh("cd " + w.real.W + "; truncate -s 1T big; truncate -s 20G mid; head -c 100M /dev/zero > zeros; mkdir many; cd many; i=0; while [ $i -lt 30000 ]; do : > f$i; i=$((i+1)); done; cd ..; cp /bin/true bigprog; truncate -s 3G bigprog; head -c 2000000 /dev/urandom | tr -d '\\n' > oneline; ln -s big l; printf 'a\\nb' > small; mkfifo ff")
-		fmt.Println(o)
-		for _, c := range []struct {
-			tool string
-			args map[string]any
-		}{
-			{"file_read", whole("W/big")}, {"file_read", map[string]any{"path": "W/big", "mode": "range", "start": int64(1) << 39, "length": 1 << 40}},
-			{"file_read", map[string]any{"path": "W/big", "mode": "metadata"}},
-			{"file_search", map[string]any{"root": "W/big", "mode": "text", "query": "x"}}, {"file_search", map[string]any{"root": "W/big", "mode": "tail", "query": "", "tail_lines": 5}},
-			{"file_search", map[string]any{"root": "W", "mode": "text", "query": "x"}}, {"file_search", map[string]any{"root": "W", "mode": "regex", "query": "(a*)*b"}},
-			{"file_search", map[string]any{"root": "W", "mode": "regex", "query": "((a{0,100}){0,100}){0,10}x"}},
-			{"file_search", map[string]any{"root": "W", "mode": "glob", "query": "**/**/**/**/*x*"}}, {"dir", map[string]any{"path": "W/many", "operation": "list"}},
-			{"file_edit", map[string]any{"path": "W/mid", "operation": "patch", "content": nil, "patch": `{"old_text":"x","new_text":"y"}`, "expected_sha256": nil, "new_path": nil}},
-			{"file_edit", overwrite("W/mid")},
-			{"file_edit", map[string]any{"path": "W/big", "operation": "rename", "content": nil, "patch": nil, "expected_sha256": nil, "new_path": "W/big2"}},
-			{"file_edit", map[string]any{"path": "W/big", "operation": "delete", "content": nil, "patch": nil, "expected_sha256": nil, "new_path": nil}},
-			{"process_run", map[string]any{"executable": "W/bigprog", "args": []string{}, "cwd": "W", "stdin": nil, "timeout_seconds": 3}},
-			{"process_run", map[string]any{"executable": "sh", "args": []string{"-c", "yes | head -c 3000000000"}, "cwd": "W", "stdin": nil, "timeout_seconds": 20}},
-		} {
-			args := map[string]any{}
-			for k, v := range c.args {
-				if s, ok := v.(string); ok {
-					v = w.real.path(s)
-				}
-				args[k] = v
-			}
-			begun := time.Now()
-			r, err := w.v.call(w.ctx, c.tool, args)
-			fmt.Println(c.tool, c.args, "→", r.OK, r.Code, err, time.Since(begun).Round(time.Millisecond), oneLine(r.Text, 160))
+	{id: "60", set: settings{more: "  temp_mb: 64\n"}, play: func(w *world) {
+		for what, how := range map[string]string{"": "plain", " by an undumpable program": "undumpable"} {
+			control := w.outside("fill-unnamed", how, "W/unnamed", "200", "1")
+			o := w.run("payload", "-told", "fill-unnamed", how, "/tmp/unnamed", "200", "20")
+			w.check("200 MiB in a file of TEMP without a name"+what, control.OK && o.Code == "resource.storage_limit", "ended by the cap of 64 MiB: %v; the control kept them", o.Code)
+		}
+		err := errors.Join(copyFile(w.real.Payload, w.real.W+"/closed"), os.Chmod(w.real.W+"/closed", 0o111))
+		o := w.run("sh", "-c", w.real.W+"/closed -told fill-unnamed plain /tmp/unnamed 200 20")
+		w.check("the same by a program that may be executed but not read", err == nil && o.Code == "resource.storage_limit", "ended by the cap: %v", o.Code)
+	}},
+	{id: "61", play: func(w *world) {
+		for _, how := range []string{"mmap", "memfd"} {
+			w.refused(attempt{"the host's huge pages by " + how, []string{"huge-pages", how, "0"}, reached, "this kernel has no huge pages"})
 		}
 	}},
+	{id: "62", play: func(w *world) {
+		for _, name := range []string{"keys", "key-users", "cmdline"} {
+			w.refused(attempt{"/proc/" + name, []string{"read", "/proc/" + name}, func(_ *layout, o output) bool { return o.OK && o.Detail != "" }, "this kernel says nothing there"})
+		}
+		for _, path := range []string{"/proc/self/oom_score_adj", "/proc/self/coredump_filter", "/proc/self/uid_map", "/proc/self/timens_offsets", "/proc/self/mem", "/proc/self/clear_refs", "/proc/self/attr/exec",
+			"/proc/self/setgroups", "/proc/self/comm", "/proc/self/loginuid", "/proc/self/autogroup", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches"} {
+			o := w.inside("append", path, "0")
+			w.check("write to "+path, !o.OK && o.Errno != "EINVAL", "%v", o)
+		}
+	}},
+	{id: "63", set: settings{before: both(gitRepository)}, play: rebaseCommands},
+	{id: "64", set: settings{before: both(func(l *layout) error {
+		return errors.Join(os.MkdirAll(l.W+"/a/b", 0o755), os.MkdirAll(l.Dir+"/outside/x", 0o755), os.Symlink(l.Dir+"/outside", l.W+"/b"), write(l.W+"/c", "x"), os.Mkdir(l.W+"/e", 0o755))
+	})}, play: func(w *world) {
+		stop1, stop2 := w.swapping(w.real.W+"/a", w.real.W+"/b"), w.swapping(w.real.W+"/c", w.real.W+"/e")
+		ended, failures := 0, map[string]int{}
+		for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
+			o := w.sh("mkdir -p .husky " + w.real.W + "/n/.vscode; echo x >" + w.real.W + "/n/.vscode/tasks.json")
+			failures[o.Code]++
+			if _, err := w.v.finish(w.ctx); err != nil {
+				failures[err.Error()]++
+				break
+			}
+			ended++
+		}
+		n := stop1() + stop2()
+		o := w.inside("ids")
+		w.check(fmt.Sprintf("%d tasks end while names of their workspace are replaced (%d times)", ended, n), ended > 3 && n > 1000 && o.OK && !there(w.real.W+"/n/.vscode"), "the server lives, nothing planted is left: %v", failures)
+	}},
+	{id: "65", play: bounded},
+}
+
+// git runs a git of the host in a workspace, as a person would.
+func git(dir string, args ...string) error {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_EDITOR=true", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+func gitRepository(l *layout) error {
+	return errors.Join(git(l.W, "init", "-q", "-b", "main"), write(l.W+"/file", "1\n"), git(l.W, "add", "file"), git(l.W, "commit", "-q", "-m", "One"))
+}
+
+// rebaseCommands leaves a rebase in progress whose list names a command, and then goes on with it as a person would.
+func rebaseCommands(w *world) {
+	script := func(l *layout) string {
+		return "cd " + l.W + "; g=.git/rebase-merge; mkdir $g; h=$(cat .git/refs/heads/main); for f in onto orig-head; do echo $h >$g/$f; done; echo refs/heads/main >$g/head-name; " +
+			"echo 1 >$g/msgnum; echo 1 >$g/end; : >$g/interactive; : >$g/done; printf 'exec touch " + l.W + "/ran\\n' >$g/git-rebase-todo; echo made"
+	}
+	out, err := exec.Command("sh", "-c", script(w.twin)).CombinedOutput()
+	control := git(w.twin.W, "rebase", "--continue")
+	o := w.sh(script(w.real))
+	status, ferr := w.v.finish(w.ctx)
+	after := git(w.real.W, "rebase", "--continue")
+	w.check("a rebase in progress whose list names a command, gone on with by the host's git", err == nil && ferr == nil && strings.Contains(o.Text, "made") && there(w.twin.W+"/ran") && !there(w.real.W+"/ran"),
+		"the list was moved (%s); git says %v; the control ran the command (%v %s)", field(status, "last_error"), after != nil, control == nil, strings.TrimSpace(string(out)))
+}
+
+// bounded uses what costs a program nothing to make: sizes, names and output that only look large.
+func bounded(w *world) {
+	o := w.sh("cd " + w.real.W + "; truncate -s 1T big; cp /bin/true prog; truncate -s 3G prog; mkdir many; cd many; i=0; while [ $i -lt 5000 ]; do : > f$i; i=$((i+1)); done; echo made")
+	if !strings.Contains(o.Text, "made") {
+		w.row(failed, "the fixture", o.String())
+		return
+	}
+	for _, c := range []struct {
+		what, tool string
+		args       map[string]any
+	}{
+		{"file_read of a sparse file of 1 TiB", "file_read", whole("W/big")},
+		{"a range of 1 TiB of it", "file_read", map[string]any{"path": "W/big", "mode": "range", "start": int64(1) << 39, "length": int64(1) << 40}},
+		{"a search in it", "file_search", map[string]any{"root": "W/big", "mode": "text", "query": "x"}}, {"its tail", "file_search", map[string]any{"root": "W/big", "mode": "tail", "query": "", "tail_lines": 5}},
+		{"a search over everything", "file_search", map[string]any{"root": "W", "mode": "regex", "query": "(x+x+)+y"}}, {"a list of 5,000 names", "dir", map[string]any{"path": "W/many", "operation": "list"}},
+		{"file_edit of the sparse file", "file_edit", overwrite("W/big")},
+		{"a program of 3 GiB to be hashed", "process_run", map[string]any{"executable": "W/prog", "args": []string{}, "cwd": "W", "stdin": nil, "timeout_seconds": 2}},
+		{"output of 500 MB", "process_run", map[string]any{"executable": "sh", "args": []string{"-c", "yes | head -c 500000000"}, "cwd": "W", "stdin": nil, "timeout_seconds": 30}},
+	} {
+		args := map[string]any{}
+		for k, v := range c.args {
+			if s, ok := v.(string); ok {
+				v = w.real.path(s)
+			}
+			args[k] = v
+		}
+		begun := time.Now()
+		r, err := w.v.call(w.ctx, c.tool, args)
+		took := time.Since(begun)
+		w.check(c.what, err == nil && took < 20*time.Second && len(r.Text) < 4<<20, "answered after %d ms with %d bytes: %v %s; the server uses %s", took.Milliseconds(), len(r.Text), r.OK, r.Code, w.resident())
+	}
+}
+
+// resident is the server's resident memory.
+func (w *world) resident() string {
+	for line := range strings.Lines(reads(fmt.Sprintf("/proc/%d/status", w.v.cmd.Process.Pid))) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return "?"
 }

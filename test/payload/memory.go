@@ -36,7 +36,7 @@ func init() {
 			}
 			return pour(f, a[0])
 		}},
-		// COUNT of the host's huge pages, by mmap or memfd.
+		// COUNT of the host's huge pages, by mmap or memfd; with 0 only the way to one, which needs none to be set aside.
 		"huge-pages": {"mmap|memfd COUNT", func(a []string) (string, error) {
 			const size = 2 << 20
 			fd, flags := -1, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_HUGETLB
@@ -49,6 +49,13 @@ func init() {
 					return "", err
 				}
 				flags = unix.MAP_SHARED
+			}
+			if number(a[1]) == 0 {
+				if fd < 0 {
+					_, err := unix.Mmap(-1, 0, size, unix.PROT_READ, flags|unix.MAP_NORESERVE)
+					return "", err
+				}
+				return "", nil
 			}
 			b, err := unix.Mmap(fd, 0, int(number(a[1]))*size, unix.PROT_READ|unix.PROT_WRITE, flags)
 			if err != nil {

@@ -21,6 +21,9 @@ func inert(around policy.Place, v *rootio.Visit, roots []WatchedRoot) bool {
 	switch {
 	case around == policy.Tree && v.Name == ".git":
 		return inertPointer(v, roots)
+	case around == policy.Rebase:
+		text, err := v.Content(maxConfig)
+		return err == nil && v.Info.Links == 1 && inertTodo(string(text))
 	case around != policy.GitDir && around != policy.Module && around != policy.Worktree:
 		return false
 	case v.Name == "hooks":
@@ -131,6 +134,21 @@ func InertConfig(text string) bool {
 		key, value, ok := strings.Cut(strings.TrimPrefix(line, "\t"), " = ")
 		allowed := configKeys()[section+"."+key]
 		if !ok || allowed == nil || !allowed.MatchString(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// todoCommands are the words of a rebase's list that start nothing: all but exec and its short form x.
+var todoCommands = map[string]bool{"pick": true, "p": true, "reword": true, "r": true, "edit": true, "e": true, "squash": true, "s": true, "fixup": true, "f": true,
+	"drop": true, "d": true, "label": true, "l": true, "reset": true, "t": true, "merge": true, "m": true, "noop": true, "break": true, "b": true, "update-ref": true, "u": true}
+
+// inertTodo tells whether a rebase's list names no command to run.
+func inertTodo(text string) bool {
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) > 0 && !strings.HasPrefix(words[0], "#") && !todoCommands[words[0]] {
 			return false
 		}
 	}

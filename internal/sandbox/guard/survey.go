@@ -116,7 +116,9 @@ func (s *survey) Visit(v *rootio.Visit) (bool, error) {
 		s.guard(v.Path, sandbox.GuardPassage, false)
 		s.out.ids[v.Path] = v.Info.ID
 	}
-	if place == policy.ToolConfig && around != policy.ToolConfig && !s.policy.ToolConfigWrites {
+	// The list of a rebase stays writable, so that the rebase can go on inside, unless it has commands that are the user's own.
+	harmless := around == policy.Rebase && inert(around, v, nil)
+	if place == policy.ToolConfig && around != policy.ToolConfig && !harmless && !s.policy.ToolConfigWrites {
 		s.protect(v)
 	}
 	if v.Link && place == policy.Tree && !s.again {

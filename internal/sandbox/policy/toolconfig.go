@@ -32,6 +32,8 @@ const (
 	// GitData is a directory in a git directory that is none itself, unless it has what makes one: the name of a submodule may
 	// lead git there.
 	GitData
+	// Rebase is the state of a rebase in progress, whose list of what is to be done may name commands.
+	Rebase
 	// ToolConfig is protected, with everything below it.
 	ToolConfig
 )
@@ -45,7 +47,10 @@ var toolConfig = []string{".husky", ".envrc", ".vscode", ".idea", ".mcp.json", "
 var gitRuns = []string{"hooks", "config", "config.worktree", "commondir", "remotes", "branches"}
 
 // gitData are the directories of a git directory that hold nothing but data, under names that others choose.
-var gitData = []string{"objects", "refs", "logs", "info", "lfs", "rr-cache", "reftable", "rebase-merge", "rebase-apply", "sequencer"}
+var gitData = []string{"objects", "refs", "logs", "info", "lfs", "rr-cache", "reftable", "rebase-apply", "sequencer"}
+
+// The directory of a rebase in progress in a git directory, and the list that git goes on with at "git rebase --continue".
+const rebaseState, rebaseTodo = "rebase-merge", "git-rebase-todo"
 
 // packages is the directory of installed packages. Their own .vscode or CLAUDE.md belongs to their authors; nobody works
 // there, and a package manager renames what lies in it.
@@ -76,6 +81,8 @@ func (p Place) Enter(name string, dir, fold bool) Place {
 			return Modules
 		case is("worktrees"):
 			return Worktrees
+		case is(rebaseState) && dir:
+			return Rebase
 		case p == Module && dir && !is(gitData...):
 			return Module
 		}
@@ -90,6 +97,13 @@ func (p Place) Enter(name string, dir, fold bool) Place {
 			return ToolConfig
 		case is("modules"):
 			return Modules
+		case is(rebaseState) && dir:
+			return Rebase
+		}
+		return GitData
+	case Rebase:
+		if is(rebaseTodo) {
+			return ToolConfig
 		}
 		return GitData
 	}
