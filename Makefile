@@ -106,6 +106,10 @@ e2e-core: setup ## relaycodex against the real Codex CLI (three versions), headl
 mutants: ## take the product's guards out one at a time; a named test must notice each (RUN=regexp)
 	@go run ./test/mutants $(if $(RUN),-run '$(RUN)')
 
+.PHONY: mutants-short
+mutants-short: ## the same with one guard of each family
+	@go run ./test/mutants -short
+
 e2e-relay: setup ## the page in a real Chromium with the real codex: scenarios, attacks, accessibility, pictures (docs/screenshots)
 	@E2E_SHOTS_DIR=$(CURDIR)/docs/screenshots node test/e2e-relay/run.mjs
 
