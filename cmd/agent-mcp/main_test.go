@@ -1,25 +1,20 @@
 package main
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"sekisho/test/cliscript"
 	"sekisho/test/product"
 )
 
 var bin product.Bin
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	bin.Close()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { bin.Main(m) }
 
 // runScripts runs testdata/<dir>: each script is a session of a person with the product binary. Its state root and home
 // are its own.
@@ -39,28 +34,8 @@ func runScripts(t *testing.T, dir string) {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "mode": mode},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": cliscript.Exits, "mode": mode},
 	})
-}
-
-// exits runs a command and requires its exit code: exits CODE COMMAND...
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits code command...")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("%v", err)
-		}
-		got = exit.ExitCode()
-	}
-	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
-	}
 }
 
 // mode requires permission bits: mode OCTAL PATH...

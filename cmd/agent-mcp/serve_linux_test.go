@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sekisho/test/agentsite"
 )
 
 const (
@@ -45,14 +47,14 @@ func TestThreeGoodFramesAmongFiveKindsOfBadOnes(t *testing.T) {
 			t.Errorf("a bad frame was answered with %v", m)
 		}
 	}
-	if !strings.Contains(v.log(), "msg=ready") || len(s.instances()) != 1 {
-		t.Errorf("ready and one instance are expected; instances %v\n%s", s.instances(), v.log())
+	if !strings.Contains(v.Log.String(), "msg=ready") || len(s.Held()) != 1 {
+		t.Errorf("ready and one instance are expected; instances %v\n%s", s.Held(), v.Log.String())
 	}
 	v.in.Close()
 	if code, _ := v.awaitEnd(2 * time.Second); code != 0 {
-		t.Errorf("exit code %d after the end of input, want 0\n%s", code, v.log())
+		t.Errorf("exit code %d after the end of input, want 0\n%s", code, v.Log.String())
 	}
-	if left := s.instances(); len(left) != 0 {
+	if left := s.Held(); len(left) != 0 {
 		t.Errorf("instances left: %v", left)
 	}
 }
@@ -62,13 +64,13 @@ func TestSignalsStopGracefully(t *testing.T) {
 	s := newSite(t, "")
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		v := s.start().awaitReady()
-		if err := v.cmd.Process.Signal(sig); err != nil {
+		if err := v.Cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
 		if code, rest := v.awaitEnd(2 * time.Second); code != 0 || len(rest) != 0 {
-			t.Errorf("%v: exit code %d, stdout %v\n%s", sig, code, rest, v.log())
+			t.Errorf("%v: exit code %d, stdout %v\n%s", sig, code, rest, v.Log.String())
 		}
-		if left := s.instances(); len(left) != 0 {
+		if left := s.Held(); len(left) != 0 {
 			t.Errorf("%v: instances left: %v", sig, left)
 		}
 	}
@@ -82,8 +84,8 @@ func TestLossOfTheParentEndsTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer hold.Close() // standard input stays open: only the parent's death tells
-	parent := s.command()
-	parent.Path, parent.Args = "/bin/sh", []string{"sh", "-c", `"$0" "$1" <&3 & wait`, s.program, s.config}
+	parent := s.Command()
+	parent.Path, parent.Args = "/bin/sh", []string{"sh", "-c", `"$0" "$1" <&3 & wait`, s.Program, s.Config}
 	parent.ExtraFiles = []*os.File{in}
 	logs, err := parent.StderrPipe()
 	if err != nil {
@@ -116,7 +118,7 @@ func TestLossOfTheParentEndsTheServer(t *testing.T) {
 		<-ended
 	}
 	parent.Wait()
-	if left := s.instances(); len(left) != 0 {
+	if left := s.Held(); len(left) != 0 {
 		t.Errorf("instances left: %v", left)
 	}
 }
@@ -132,15 +134,15 @@ func TestNothingButMessagesOnStdoutAtAnyLevelAndOnFatalPaths(t *testing.T) {
 		}
 		v.in.Close()
 		if code, _ := v.awaitEnd(2 * time.Second); code != 0 {
-			t.Errorf("%s: exit code %d\n%s", level, code, v.log())
+			t.Errorf("%s: exit code %d\n%s", level, code, v.Log.String())
 		}
 	}
 	for name, damage := range map[string]func(*site){
-		"changed":     func(s *site) { s.write("agent: {max_iterations: 3}\n") },
-		"malformed":   func(s *site) { s.write("agent: [\n") },
-		"not private": func(s *site) { os.Chmod(s.stateRoot(), 0o755) },
+		"changed":     func(s *site) { s.Configure(agentsite.Workspace + "agent: {max_iterations: 3}\n") },
+		"malformed":   func(s *site) { s.Configure(agentsite.Workspace + "agent: [\n") },
+		"not private": func(s *site) { os.Chmod(s.StateRoot(), 0o755) },
 		"journal": func(s *site) {
-			dir := filepath.Join(s.stateRoot(), "instances", "0011223344556677", "recovery")
+			dir := filepath.Join(s.StateRoot(), "instances", "0011223344556677", "recovery")
 			os.MkdirAll(dir, 0o700)
 			os.WriteFile(filepath.Join(dir, "task.json"), []byte("{"), 0o600)
 		},
@@ -149,8 +151,8 @@ func TestNothingButMessagesOnStdoutAtAnyLevelAndOnFatalPaths(t *testing.T) {
 		damage(s)
 		v := s.start()
 		code, rest := v.awaitEnd(time.Minute)
-		if code != 1 || len(rest) != 0 || !strings.Contains(v.log(), "\n[") {
-			t.Errorf("%s: exit code %d, stdout %v\n%s", name, code, rest, v.log())
+		if code != 1 || len(rest) != 0 || !strings.Contains(v.Log.String(), "\n[") {
+			t.Errorf("%s: exit code %d, stdout %v\n%s", name, code, rest, v.Log.String())
 		}
 	}
 }
@@ -160,17 +162,16 @@ func TestServersSideBySide(t *testing.T) {
 	s := newSite(t, "")
 	alive := []*server{s.start().awaitReady(), s.start().awaitReady()}
 	victim := s.start().awaitReady()
-	if got := s.instances(); len(got) != 3 {
+	if got := s.Held(); len(got) != 3 {
 		t.Fatalf("instances %v, want three", got)
 	}
-	victim.cmd.Process.Kill()
-	<-victim.ended
-	if got := s.instances(); len(got) != 3 {
+	victim.Kill()
+	if got := s.Held(); len(got) != 3 {
 		t.Errorf("instances %v, want the killed one still there", got)
 	}
 	next := s.start().awaitReady()
-	if got := s.instances(); len(got) != 3 || !strings.Contains(next.log(), "recovered an abandoned instance") {
-		t.Errorf("instances %v after recovery\n%s", got, next.log())
+	if got := s.Held(); len(got) != 3 || !strings.Contains(next.Log.String(), "recovered an abandoned instance") {
+		t.Errorf("instances %v after recovery\n%s", got, next.Log.String())
 	}
 	for i, v := range append(alive, next) {
 		v.send(initialize, initialized, ping(7))
@@ -178,10 +179,10 @@ func TestServersSideBySide(t *testing.T) {
 		}
 		v.in.Close()
 		if code, _ := v.awaitEnd(2 * time.Second); code != 0 {
-			t.Errorf("server %d: exit code %d\n%s", i, code, v.log())
+			t.Errorf("server %d: exit code %d\n%s", i, code, v.Log.String())
 		}
 	}
-	if left := s.instances(); len(left) != 0 {
+	if left := s.Held(); len(left) != 0 {
 		t.Errorf("instances left: %v", left)
 	}
 }
@@ -196,16 +197,16 @@ func TestManyServersStartAtOnce(t *testing.T) {
 	for _, v := range all {
 		v.awaitReady()
 	}
-	if got := s.instances(); len(got) != 5 {
+	if got := s.Held(); len(got) != 5 {
 		t.Errorf("instances %v, want five", got)
 	}
 	for _, v := range all {
 		v.in.Close()
 		if code, _ := v.awaitEnd(5 * time.Second); code != 0 {
-			t.Errorf("exit code %d\n%s", code, v.log())
+			t.Errorf("exit code %d\n%s", code, v.Log.String())
 		}
 	}
-	if left := s.instances(); len(left) != 0 {
+	if left := s.Held(); len(left) != 0 {
 		t.Errorf("instances left: %v", left)
 	}
 }
@@ -213,7 +214,7 @@ func TestManyServersStartAtOnce(t *testing.T) {
 // proves A-MCP-04
 func TestAClientThatClosesStderrIsStillServed(t *testing.T) {
 	s := newSite(t, "logging: {level: debug}\n")
-	cmd := s.command(s.config)
+	cmd := s.Command(s.Config)
 	in, _ := cmd.StdinPipe()
 	out, _ := cmd.StdoutPipe()
 	logs, _ := cmd.StderrPipe()
@@ -233,7 +234,7 @@ func TestAClientThatClosesStderrIsStillServed(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the server ended with %v", err)
 	}
-	if left := s.instances(); len(left) != 0 {
+	if left := s.Held(); len(left) != 0 {
 		t.Errorf("instances left: %v", left)
 	}
 }
@@ -243,15 +244,15 @@ func TestAClientThatClosesStderrIsStillServed(t *testing.T) {
 // proves A-POL-10, A-POL-14
 func TestApplyAndStartTellWhatATaskWouldMeet(t *testing.T) {
 	s := newSite(t, "")
-	if err := os.WriteFile(s.dir+"/outside", nil, 0o644); err != nil {
+	if err := os.WriteFile(s.Dir+"/outside", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Link(s.dir+"/outside", s.dir+"/project/linked"); err != nil {
+	if err := os.Link(s.Dir+"/outside", s.Dir+"/workspace/linked"); err != nil {
 		t.Fatal(err)
 	}
 	told := func(want string) {
 		t.Helper()
-		out, err := s.command("apply", s.config, "--yes").CombinedOutput()
+		out, err := s.Command("apply", s.Config, "--yes").CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("apply does not say %q: %v\n%s", want, err, out)
 		}
@@ -259,24 +260,24 @@ func TestApplyAndStartTellWhatATaskWouldMeet(t *testing.T) {
 		v.send(initialize)
 		v.answer()
 		v.in.Close()
-		if code, _ := v.awaitEnd(10 * time.Second); code != 0 || !strings.Contains(v.log(), want) {
-			t.Errorf("the start does not say %q: exit %d\n%s", want, code, v.log())
+		if code, _ := v.awaitEnd(10 * time.Second); code != 0 || !strings.Contains(v.Log.String(), want) {
+			t.Errorf("the start does not say %q: exit %d\n%s", want, code, v.Log.String())
 		}
 	}
-	told(s.dir + "/project/linked")
-	if err := os.Remove(s.dir + "/project/linked"); err != nil {
+	told(s.Dir + "/workspace/linked")
+	if err := os.Remove(s.Dir + "/workspace/linked"); err != nil {
 		t.Fatal(err)
 	}
 	if os.Geteuid() != 0 {
 		return // only root can make files of others
 	}
 	for _, name := range []string{"a", "b"} {
-		if err := os.WriteFile(s.dir+"/project/"+name, nil, 0o644); err != nil {
+		if err := os.WriteFile(s.Dir+"/workspace/"+name, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chown(s.dir+"/project/"+name, 12345, 12345); err != nil {
+		if err := os.Chown(s.Dir+"/workspace/"+name, 12345, 12345); err != nil {
 			t.Fatal(err)
 		}
 	}
-	told("2 files and directories in the writable directories, first " + s.dir + "/project/a")
+	told("2 files and directories in the writable directories, first " + s.Dir + "/workspace/a")
 }

@@ -13,6 +13,7 @@ import (
 
 	"sekisho/test/demo/evidence"
 	scriptmodel "sekisho/test/fakes/ollama"
+	"sekisho/test/mcpclient"
 )
 
 //go:embed script
@@ -119,13 +120,13 @@ func (s *scene) serve(ctx context.Context, p play, request string) error {
 		said, _ := os.ReadFile(log.Name())
 		return fmt.Errorf("%w:\n%s", errRefused, indent(string(said)))
 	}
-	fmt.Printf("  server    agent-mcp serves on stdio, process %d\n", c.cmd.Process.Pid)
+	fmt.Printf("  server    agent-mcp serves on stdio, process %d\n", c.Cmd.Process.Pid)
 	fmt.Printf("  request   %s\n", strings.NewReplacer(s.run.Workspace, "WORKSPACE", filepath.Dir(s.run.Secret), "PRIVATE").Replace(request))
-	text, err := c.tool("agent_run", map[string]any{"request": request})
+	text, err := c.Tool("agent_run", map[string]any{"request": request})
 	if err != nil {
 		return errors.Join(err, c.stop())
 	}
-	f := fields(text)
+	f := mcpclient.Fields(text)
 	s.run.TaskID, s.run.SessionID = f["task_id"], f["session_id"]
 	if s.run.TaskID == "" {
 		return errors.Join(fmt.Errorf("agent_run answered %q", text), c.stop())
@@ -155,12 +156,12 @@ func (s *scene) serve(ctx context.Context, p play, request string) error {
 }
 
 // follow polls agent_status and tells the logs until the task is terminal, or until the server was killed.
-func (s *scene) follow(ctx context.Context, c *client, n *narrator, p play) (killed bool, err error) {
+func (s *scene) follow(ctx context.Context, c *server, n *narrator, p play) (killed bool, err error) {
 	t := newTail(s.run.Logs)
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		text, err := c.tool("agent_status", map[string]any{"task_id": s.run.TaskID})
+		text, err := c.Status(s.run.TaskID)
 		if err != nil {
 			return false, err
 		}
@@ -178,7 +179,7 @@ func (s *scene) follow(ctx context.Context, c *client, n *narrator, p play) (kil
 			c.kill()
 			return true, nil
 		}
-		switch fields(text)["status"] {
+		switch mcpclient.Fields(text)["status"] {
 		case "completed", "failed", "cancelled":
 			s.run.FinalText = text
 			return false, n.rest(t)
@@ -192,12 +193,13 @@ func (s *scene) follow(ctx context.Context, c *client, n *narrator, p play) (kil
 }
 
 // restart starts a new server on the same configuration, which recovers what the killed one left, and asks for the task.
-func (s *scene) restart(ctx context.Context, log io.Writer, n *narrator) (*client, error) {
+func (s *scene) restart(ctx context.Context, log io.Writer, n *narrator) (*server, error) {
 	c, err := startServer(ctx, s, log)
 	if err != nil {
 		return nil, fmt.Errorf("restart after the kill: %w", err)
 	}
-	if s.run.FinalText, err = c.tool("agent_status", map[string]any{"task_id": s.run.TaskID}); err != nil {
+	var refused *mcpclient.RefusedError // tasks are not kept when the server restarts, and it says so
+	if s.run.FinalText, err = c.Status(s.run.TaskID); err != nil && !errors.As(err, &refused) {
 		return nil, errors.Join(err, c.stop())
 	}
 	t := newTail(s.run.Logs)

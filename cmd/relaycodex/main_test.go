@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,17 +13,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sekisho/internal/relay/uicontract"
+	"sekisho/test/cliscript"
 	"sekisho/test/headless"
 	"sekisho/test/product"
 )
 
 var bin product.Bin
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	bin.Close()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { bin.Main(m) }
 
 // Each script is a session of a person with the product binary, with a home of its own and no codex in PATH.
 //
@@ -46,28 +41,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, "config"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "chmod-file": chmod, "ready": ready, "admitted": admitted, "absent-from": absentFrom},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": cliscript.Exits, "chmod-file": chmod, "ready": ready, "admitted": admitted, "absent-from": absentFrom},
 	})
-}
-
-// exits runs a command and requires its exit code: exits CODE COMMAND...
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits code command...")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("%v", err)
-		}
-		got = exit.ExitCode()
-	}
-	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
-	}
 }
 
 // chmod-file OCTAL PATH

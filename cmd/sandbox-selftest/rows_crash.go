@@ -67,7 +67,7 @@ func crashWhileRunning(sc *scene) {
 	}
 	c, err := s.serve(sc.program, 0)
 	if err == nil {
-		_, err = c.enqueue()
+		_, err = c.Run("do it")
 	}
 	if err != nil || !s.await(30*time.Second, func() bool { return s.read(s.workspace+"/started") != "" && s.read(s.workspace+"/beat") != "" }) {
 		sc.Block("while a program runs", "it did not start: %v %s", err, c.log())
@@ -76,8 +76,8 @@ func crashWhileRunning(sc *scene) {
 	if !s.await(3*time.Second, func() bool { return len(s.read(s.workspace+"/beat")) > size }) {
 		sc.Block("while a program runs", "its daemon has no heartbeat")
 	}
-	c.cmd.Process.Kill()
-	c.close()
+	c.Cmd.Process.Kill()
+	c.Close()
 	last := -1
 	s.await(5*time.Second, func() bool {
 		now := len(s.read(s.workspace + "/beat"))
@@ -94,12 +94,9 @@ func crashWhileRunning(sc *scene) {
 func (s *site) crash(n int) error {
 	c, err := s.serve(s.sc.crashing, n)
 	if err == nil {
-		var task string
-		if task, err = c.enqueue(); err == nil {
-			_, err = c.finish(task)
-		}
+		_, err = c.runs()
 	}
-	if end := c.close(); end != nil {
+	if end := c.Close(); end != nil {
 		return end
 	}
 	return err

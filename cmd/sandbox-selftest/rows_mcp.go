@@ -28,10 +28,10 @@ func policyByMCP(sc *scene) {
 	c, err := s.serve(sc.program, 0)
 	if err != nil {
 		sc.Block("the server", "%v: %s", err, c.log())
-		c.close()
+		c.Close()
 		return
 	}
-	result, err := c.call("tools/list", "{}")
+	result, err := c.Call("tools/list", map[string]any{})
 	var list struct {
 		Tools []struct {
 			Name        string
@@ -55,18 +55,18 @@ func policyByMCP(sc *scene) {
 		`{"request":"x","sandbox":{"profile":"development"}}`, `{"request":"x","policy":{}}`, `{"request":"x","workspaces":["/"]}`,
 		`{"request":"x","network":"local"}`, `{"request":"x","entries":[]}`, `{"request":"x","approve":true}`,
 	} {
-		text, err := c.tool("agent_run", arguments)
-		sc.Check(arguments, errors.Is(err, errRefused), "accepted: %s %v", text, err)
+		text, err := c.Tool("agent_run", json.RawMessage(arguments))
+		sc.Check(arguments, refused(err), "accepted: %s %v", text, err)
 	}
 	for _, name := range []string{"apply", "agent_apply", "sandbox_set", "config"} {
-		text, err := c.tool(name, "{}")
-		sc.Check("tool "+name, errors.Is(err, errRefused), "%s %v", text, err)
+		text, err := c.Tool(name, map[string]any{})
+		sc.Check("tool "+name, refused(err), "%s %v", text, err)
 	}
 	for _, method := range []string{"sandbox/apply", "configuration/set", "resources/list", "policy/set"} {
-		answer, err := c.call(method, "{}")
-		sc.Check("method "+method, errors.Is(err, errRefused), "%s %v", answer, err)
+		answer, err := c.Call(method, map[string]any{})
+		sc.Check("method "+method, refused(err), "%s %v", answer, err)
 	}
-	if err := c.close(); err != nil {
+	if err := c.Close(); err != nil {
 		sc.Fail("the end of the server", "%v: %s", err, c.log())
 	}
 	sc.Check("the record", s.read(s.record()) == record && record != "", "it changed")
@@ -122,12 +122,9 @@ func leavingCall(sc *scene) {
 func (s *site) do() (status, log string) {
 	c, err := s.serve(s.sc.program, 0)
 	if err == nil {
-		var task string
-		if task, err = c.enqueue(); err == nil {
-			status, err = c.finish(task)
-		}
+		status, err = c.runs()
 	}
-	if end := c.close(); err != nil || end != nil {
+	if end := c.Close(); err != nil || end != nil {
 		status += fmt.Sprintf(" (%v, %v)", err, end)
 	}
 	return status, c.log()

@@ -93,15 +93,15 @@ func crashWithNetwork(sc *scene) {
 	}()
 	c, err := s.serve(sc.program, 0)
 	if err == nil {
-		_, err = c.enqueue()
+		_, err = c.Run("do it")
 	}
 	var conn net.Conn
 	select {
 	case conn = <-accepted:
 	case <-time.After(30 * time.Second):
 		sc.Block("a program with a connection", "it did not connect: %v %.600s", err, c.log())
-		c.cmd.Process.Kill()
-		c.close()
+		c.Cmd.Process.Kill()
+		c.Close()
 		return
 	}
 	defer conn.Close()
@@ -113,8 +113,8 @@ func crashWithNetwork(sc *scene) {
 	if s.leftovers() == nil {
 		sc.Block("the control", "a running server has nothing that could be left")
 	}
-	c.cmd.Process.Kill()
-	c.close()
+	c.Cmd.Process.Kill()
+	c.Close()
 	_, err = conn.Read(make([]byte, 1))
 	var timeout net.Error
 	sc.Check("the connection", err != nil && !(errors.As(err, &timeout) && timeout.Timeout()), "it lives on: %v", err)

@@ -176,7 +176,7 @@ func (s *site) read(path string) string {
 // starts tells whether a server starts on the site as it is, and what it said when not.
 func (s *site) starts() (bool, string) {
 	c, err := s.serve(s.sc.program, 0)
-	end := c.close()
+	end := c.Close()
 	return err == nil && end == nil, c.log()
 }
 

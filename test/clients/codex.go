@@ -32,8 +32,7 @@ func codex(transport string) func(context.Context, *stage, string) (string, erro
 		}
 		table := b.Text
 		if transport == "stdio" { // codex passes on only what is named
-			state, _ := strings.CutPrefix(s.stdio.Env[len(s.stdio.Env)-1], "XDG_STATE_HOME=")
-			table += fmt.Sprintf("env = {XDG_STATE_HOME = %q, XDG_CACHE_HOME = %q}\n", state, filepath.Join(filepath.Dir(state), "cache"))
+			table += fmt.Sprintf("env = {XDG_STATE_HOME = %q, XDG_CACHE_HOME = %q}\n", filepath.Join(s.stdio.Dir, "state"), filepath.Join(s.stdio.Dir, "cache"))
 		}
 		if err := responses.Home(home, "http://127.0.0.1:9", table, s.dir); err != nil {
 			return "", err

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"sekisho/test/agentsite"
 	"sekisho/test/product"
-	"sekisho/test/serving"
 )
 
 // script writes a greeting for the name in the request.
@@ -45,7 +45,7 @@ otherwise: fail
 type stage struct {
 	dir, modules, node string
 	mcpgo, codex       string
-	stdio, http        *serving.Site
+	stdio, http        *agentsite.Site
 	url                string
 }
 
@@ -84,7 +84,7 @@ func run() (err error) {
 		}
 		fmt.Printf("passed  %s (%.1f s)\n", c.name, time.Since(start).Seconds())
 	}
-	err = errors.Join(server.Stop(), s.stdio.Close(), s.http.Close())
+	err = errors.Join(server.Finish(), s.stdio.Close(), s.http.Close())
 	fmt.Printf("%d passed, %d failed\n", len(clients())-failed, failed)
 	if failed > 0 {
 		err = errors.Join(errors.New("see above"), err)
@@ -105,7 +105,7 @@ func (s *stage) judge(c client) error {
 			return fmt.Errorf("it says %q, which has no %q", text, want)
 		}
 	}
-	for _, site := range []*serving.Site{s.stdio, s.http} {
+	for _, site := range []*agentsite.Site{s.stdio, s.http} {
 		if data, err := os.ReadFile(filepath.Join(site.Workspace, c.id+".txt")); err == nil && string(data) == "Hello, "+c.id+"!\n" {
 			return nil
 		}
@@ -113,7 +113,7 @@ func (s *stage) judge(c client) error {
 	return errors.New("the task's file is not there")
 }
 
-func newStage(bin *product.Bin) (_ *stage, _ *serving.Server, err error) {
+func newStage(bin *product.Bin) (_ *stage, _ *agentsite.Server, err error) {
 	s := &stage{}
 	packages, err := output("scripts/npm-tools", "test/clients/npm")
 	if err != nil {
@@ -140,11 +140,11 @@ func newStage(bin *product.Bin) (_ *stage, _ *serving.Server, err error) {
 	if _, err := output("go", "build", "-C", "test/clients/mcpgo", "-o", s.mcpgo, "."); err != nil {
 		return nil, nil, err
 	}
-	port, err := serving.FreePort()
+	port, err := agentsite.FreePort()
 	if err != nil {
 		return nil, nil, err
 	}
-	sites := map[string]**serving.Site{
+	sites := map[string]**agentsite.Site{
 		"tasks: {poll_interval_ms: 100}": &s.stdio,
 		fmt.Sprintf("transport: http, http: {port: %d}, tasks: {poll_interval_ms: 100}", port): &s.http,
 	}
@@ -156,15 +156,15 @@ func newStage(bin *product.Bin) (_ *stage, _ *serving.Server, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if *site, err = serving.New(program, dir, script, "{"+mcp+"}"); err != nil {
+		if *site, err = agentsite.New(agentsite.Options{Program: program, Dir: dir, Script: script, YAML: "mcp: {" + mcp + "}\n" + agentsite.Workspace}); err != nil {
 			return nil, nil, err
 		}
 	}
-	server, err := s.http.Serve()
+	server, url, err := agentsite.Serve(s.http.Command(s.http.Config))
 	if err != nil {
 		return nil, nil, err
 	}
-	s.url = server.URL
+	s.url = url
 	return s, server, nil
 }
 

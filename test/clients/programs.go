@@ -62,9 +62,7 @@ func (s *stage) inspect(ctx context.Context, era, transport, tool, argument stri
 	if transport == "http" {
 		args = append(args, "--transport", "http", "--server-url", s.url)
 	} else {
-		for _, e := range s.stdio.Env[len(s.stdio.Env)-1:] { // the Inspector passes nothing else on
-			args = append(args, "-e", e)
-		}
+		args = append(args, "-e", "XDG_STATE_HOME="+filepath.Join(s.stdio.Dir, "state")) // the Inspector passes nothing else on
 		args = append(append(args, "--"), s.target(transport)...)
 	}
 	out, err := s.command(ctx, s.node, args...)

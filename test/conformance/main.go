@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"sekisho/test/agentsite"
 	"sekisho/test/product"
-	"sekisho/test/serving"
 )
 
 // sets are the revisions that the product is judged by.
@@ -202,16 +202,13 @@ func (s *suite) all() ([]check, error) {
 	return results, nil
 }
 
-// silent is a model that nobody asks.
-const silent = `{"model":"scripted","capabilities":["completion","tools"],"rules":[{"name":"none","when":{"phase":"text"},"reply":{"content":"-"}}]}`
-
 // product judges the product by one requirement set.
 func (s *suite) product(set string) (_ []check, err error) {
 	program, err := s.bin.Build("cmd/agent-mcp")
 	if err != nil {
 		return nil, err
 	}
-	port, err := serving.FreePort()
+	port, err := agentsite.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -219,17 +216,17 @@ func (s *suite) product(set string) (_ []check, err error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
-	site, err := serving.New(program, dir, silent, fmt.Sprintf("{transport: http, http: {port: %d}}", port))
+	site, err := agentsite.New(agentsite.Options{Program: program, Dir: dir, YAML: fmt.Sprintf("mcp: {transport: http, http: {port: %d}}\n", port) + agentsite.Workspace})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, site.Close()) }()
-	server, err := site.Serve()
+	server, url, err := agentsite.Serve(site.Command(site.Config))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
-	found, err := s.run(set, server.URL, "--requirements", set)
+	defer func() { err = errors.Join(err, server.Finish()) }()
+	found, err := s.run(set, url, "--requirements", set)
 	// Its tasks scenarios need tools that the product does not have: they are judged below.
 	return slices.DeleteFunc(found, func(c check) bool { return slices.Contains(taskScenarios, c.Scenario) }), err
 }
@@ -240,13 +237,13 @@ func (s *suite) tasks() (results []check, err error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := serving.Start(exec.Command(program))
+	server, url, err := agentsite.Serve(exec.Command(program))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
+	defer func() { err = errors.Join(err, server.Finish()) }()
 	for _, scenario := range taskScenarios {
-		found, err := s.run(tasksSet, server.URL, "--scenario", scenario)
+		found, err := s.run(tasksSet, url, "--scenario", scenario)
 		if err != nil {
 			return nil, err
 		}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 func quote(s string) string {
@@ -52,9 +51,9 @@ func TestAKillAtEveryDurableEffectLeavesNothing(t *testing.T) {
 			s := newSite(t, script(edits))
 			c, err := s.start(s.crashing, k)
 			if err == nil {
-				_, err = c.run()
+				_, err = run(c)
 			}
-			end := c.close()
+			end := c.Close()
 			if !killed(end) {
 				t.Fatalf("the server was to die at its effect %d, but ended with %v after %v\n%s", k, end, err, s.log())
 			}
@@ -74,11 +73,11 @@ func undisturbed(t *testing.T) []string {
 	if err != nil {
 		t.Fatalf("start: %v\n%s", err, s.log())
 	}
-	status, err := c.run()
+	status, err := run(c)
 	if err != nil || !strings.Contains(status, "status: completed") {
 		t.Fatalf("the undisturbed task: %v\n%s\n%s", err, status, s.log())
 	}
-	if err := c.close(); err != nil {
+	if err := c.Close(); err != nil {
 		t.Fatalf("the undisturbed server ended with %v\n%s", err, s.log())
 	}
 	if err := s.leftovers(); err != nil {
@@ -97,7 +96,7 @@ func undisturbed(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	effects := strings.Split(strings.TrimSpace(string(data)), "\n")
-	for _, want := range []string{"recovery/", "/sys/fs/cgroup/", "/project/"} {
+	for _, want := range []string{"recovery/", "/sys/fs/cgroup/", "/workspace/"} {
 		if !strings.Contains(string(data), want) {
 			t.Fatalf("no durable effect on %s was counted:\n%s", want, data)
 		}
@@ -111,10 +110,10 @@ func (s *site) restart() {
 	died := s.lastEffect()
 	c, err := s.start(s.product, 0)
 	if err != nil {
-		c.close()
+		c.Close()
 		s.t.Fatalf("killed at %s: the next start failed: %v\n%s", died, err, s.log())
 	}
-	if err := c.close(); err != nil {
+	if err := c.Close(); err != nil {
 		s.t.Errorf("killed at %s: the next server ended with %v\n%s", died, err, s.log())
 	}
 	if err := s.leftovers(); err != nil {
@@ -140,22 +139,22 @@ func killed(err error) bool {
 // proves A-TX-04, ST-17
 func TestAKillDuringRecoveryIsRecoveredAsWell(t *testing.T) {
 	all := undisturbed(t)
-	k := slices.IndexFunc(all, func(effect string) bool { return strings.HasSuffix(effect, "/project/created.txt") }) + 1
+	k := slices.IndexFunc(all, func(effect string) bool { return strings.HasSuffix(effect, "/workspace/created.txt") }) + 1
 	if k == 0 {
 		t.Fatalf("no effect makes created.txt visible: %q", all)
 	}
 	s := newSite(t, script(edits))
 	c, err := s.start(s.crashing, k)
 	if err == nil {
-		_, err = c.run()
+		_, err = run(c)
 	}
-	if end := c.close(); !killed(end) {
+	if end := c.Close(); !killed(end) {
 		t.Fatalf("the server ended with %v after %v", end, err)
 	}
 	deaths := 0
 	for j := 1; ; j++ {
 		c, err := s.start(s.crashing, j)
-		if end := c.close(); !killed(end) {
+		if end := c.Close(); !killed(end) {
 			if err != nil || end != nil {
 				t.Fatalf("recovery after %d deaths: %v, %v\n%s", deaths, err, end, s.log())
 			}
@@ -169,20 +168,5 @@ func TestAKillDuringRecoveryIsRecoveredAsWell(t *testing.T) {
 	s.restart()
 	if err := judgeFiles(s.workspace); err != nil {
 		t.Error(err)
-	}
-}
-
-// await polls what another process does; there is nothing to be told by.
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(time.Minute)
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("waited a minute for %s", what)
-		}
 	}
 }

@@ -3,12 +3,13 @@
 package crash
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sekisho/test/agentsite"
 )
 
 // plant makes a hook where none was and an environment, and a repository of its own.
@@ -24,7 +25,7 @@ func onlyRuns(text string) string {
 func (s *site) quarantined() map[string]string {
 	found := map[string]string{}
 	for _, pattern := range []string{"/quarantine/*/*", "/quarantine/*/*/*"} {
-		paths, _ := filepath.Glob(s.stateRoot() + pattern)
+		paths, _ := filepath.Glob(s.StateRoot() + pattern)
 		for _, p := range paths {
 			if b, err := os.ReadFile(p); err == nil {
 				found[strings.TrimSpace(string(b))] = p
@@ -44,14 +45,14 @@ func (s *site) judgePlanted(t *testing.T) {
 	if s.quarantined()["touch pwned"] == "" {
 		t.Errorf("not in quarantine: %v", s.quarantined())
 	}
-	if st, err := os.Stat(s.stateRoot() + "/quarantine"); err != nil || st.Mode().Perm() != 0o700 {
+	if st, err := os.Stat(s.StateRoot() + "/quarantine"); err != nil || st.Mode().Perm() != 0o700 {
 		t.Errorf("the quarantine: %v, %v", st, err)
 	}
 	cmd := exec.Command("git", "-C", s.workspace+"/made", "log", "--oneline")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("the repository that the task made: %v\n%s", err, out)
 	}
-	audit, err := os.ReadFile(s.stateRoot() + "/logs/audit.jsonl")
+	audit, err := os.ReadFile(s.StateRoot() + "/logs/audit.jsonl")
 	if err != nil || !strings.Contains(string(audit), s.workspace+"/.git/hooks") || !strings.Contains(string(audit), s.workspace+"/sub/.envrc") {
 		t.Errorf("the audit does not tell it: %v\n%s", err, audit)
 	}
@@ -66,23 +67,23 @@ func TestPlantedHooksAreMovedAway(t *testing.T) {
 	if err != nil {
 		t.Fatalf("start: %v\n%s", err, s.log())
 	}
-	status, err := c.run()
+	status, err := run(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"status: completed", "last_error_code: policy.denied", s.workspace + "/.git/hooks", s.stateRoot() + "/quarantine/"} {
+	for _, want := range []string{"status: completed", "last_error_code: policy.denied", s.workspace + "/.git/hooks", s.StateRoot() + "/quarantine/"} {
 		if !strings.Contains(status, want) {
 			t.Errorf("agent_status lacks %q:\n%s", want, status)
 		}
 	}
-	if err := c.close(); err != nil {
+	if err := c.Close(); err != nil {
 		t.Errorf("the server ended with %v\n%s", err, s.log())
 	}
 	s.judgePlanted(t)
 	if err := s.leftovers(); err != nil {
 		t.Errorf("left behind: %v", err)
 	}
-	if left, err := os.ReadDir(s.stateRoot() + "/locks"); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(s.StateRoot() + "/locks"); err != nil || len(left) > 0 {
 		t.Errorf("locks are left: %v, %v", left, err)
 	}
 }
@@ -96,14 +97,14 @@ func TestPlantedHooksAreMovedAfterAKill(t *testing.T) {
 	if err != nil {
 		t.Fatalf("start: %v\n%s", err, s.log())
 	}
-	if _, err := c.tool("agent_run", `{"request":"do it"}`); err != nil {
+	if _, err := c.Run("do it"); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the program to plant it", func() bool { _, err := os.Stat(s.workspace + "/planted"); return err == nil })
-	if err := c.cmd.Process.Kill(); err != nil {
+	agentsite.Poll(t, "the program to plant it", func() bool { _, err := os.Stat(s.workspace + "/planted"); return err == nil })
+	if err := c.Cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	c.close()
+	c.Close()
 	if _, err := os.Stat(s.workspace + "/.git/hooks/post-commit"); err != nil {
 		t.Fatalf("blocked: nothing was planted: %v", err)
 	}
@@ -116,24 +117,20 @@ func TestPlantedHooksAreMovedAfterAKill(t *testing.T) {
 // proves A-POL-13
 func TestToolConfigWritesCanBeAllowed(t *testing.T) {
 	s := newSite(t, onlyRuns(plant))
-	yaml, err := os.ReadFile(s.config)
-	if err != nil {
+	if err := s.Configure(allowed + "  allow_tool_config_writes: true\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.config, append(yaml, "  allow_tool_config_writes: true\n"...), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := s.command(s.product, "apply", s.config, "--yes").CombinedOutput(); err != nil || !strings.Contains(string(out), "allow_tool_config_writes") {
+	if out, err := s.Command("apply", s.Config, "--yes").CombinedOutput(); err != nil || !strings.Contains(string(out), "allow_tool_config_writes") {
 		t.Fatalf("apply: %v\n%s", err, out)
 	}
 	c, err := s.start(s.product, 0)
 	if err != nil {
 		t.Fatalf("start: %v\n%s", err, s.log())
 	}
-	if status, err := c.run(); err != nil || !strings.Contains(status, "status: completed") || !strings.Contains(status, "last_error_code:\n") {
+	if status, err := run(c); err != nil || !strings.Contains(status, "status: completed") || !strings.Contains(status, "last_error_code:\n") {
 		t.Errorf("%v\n%s", err, status)
 	}
-	if err := c.close(); err != nil {
+	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
 	for _, p := range []string{"/.git/hooks/post-commit", "/sub/.envrc"} {
@@ -157,22 +154,22 @@ func TestTheNextServerCleansAWorkspaceThatItTakes(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the second server: %v\n%s", err, s.log())
 	}
-	if _, err := first.tool("agent_run", `{"request":"do it"}`); err != nil {
+	if _, err := first.Run("do it"); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the program to plant it", func() bool { _, err := os.Stat(s.workspace + "/planted"); return err == nil })
-	if err := first.cmd.Process.Kill(); err != nil {
+	agentsite.Poll(t, "the program to plant it", func() bool { _, err := os.Stat(s.workspace + "/planted"); return err == nil })
+	if err := first.Cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	first.close()
+	first.Close()
 	if _, err := os.Stat(s.workspace + "/.git/hooks/post-commit"); err != nil {
 		t.Fatalf("blocked: nothing was planted: %v", err)
 	}
-	if _, err := second.run(); err != nil { // how it ends does not matter
+	if _, err := run(second); err != nil { // how it ends does not matter
 		t.Errorf("the second task: %v", err)
 	}
 	s.judgePlanted(t)
-	if err := second.close(); err != nil {
+	if err := second.Close(); err != nil {
 		t.Errorf("the second server ended with %v\n%s", err, s.log())
 	}
 	if err := s.leftovers(); err != nil {
@@ -190,14 +187,13 @@ func TestTwoServersTakeTurnsInAWorkspace(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the second server: %v\n%s", err, s.log())
 	}
-	text, err := second.tool("agent_run", `{"request":"do it"}`)
+	task, err := second.Run("do it")
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := field.FindStringSubmatch(text)[2]
 	var status string
-	await(t, "the second task to say what it waits for", func() bool {
-		if status, err = second.tool("agent_status", fmt.Sprintf(`{"task_id":%q}`, task)); err != nil {
+	agentsite.Poll(t, "the second task to say what it waits for", func() bool {
+		if status, err = second.Status(task); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Contains(status, "another task works in "+s.workspace)
@@ -205,18 +201,18 @@ func TestTwoServersTakeTurnsInAWorkspace(t *testing.T) {
 	if !strings.Contains(status, "status: queued") {
 		t.Errorf("while it waits:\n%s", status)
 	}
-	if err := first.cmd.Process.Kill(); err != nil {
+	if err := first.Cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	first.close()
-	await(t, "the second task to run", func() bool {
-		status, err = second.tool("agent_status", fmt.Sprintf(`{"task_id":%q}`, task))
+	first.Close()
+	agentsite.Poll(t, "the second task to run", func() bool {
+		status, err = second.Status(task)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return !strings.Contains(status, "status: queued")
 	})
-	if err := second.close(); err != nil {
+	if err := second.Close(); err != nil {
 		t.Errorf("the second server ended with %v\n%s", err, s.log())
 	}
 	s.restart()

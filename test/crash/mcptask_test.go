@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sekisho/test/agentsite"
+	"sekisho/test/mcpclient"
 )
 
 const opted = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"crash","version":"1"},` +
@@ -36,8 +39,8 @@ func (m mcpTask) terminal() bool { return m.Status != "" && m.Status != "working
 // told is m as a test compares it.
 func (m mcpTask) told() string { return fmt.Sprint(m.ID, m.Status, m.Result, m.Error) }
 
-func (c *client) get(id string) (m mcpTask, err error) {
-	result, err := c.call("tasks/get", fmt.Sprintf(`{"taskId":%q,%s}`, id, opted))
+func get(c *mcpclient.Client, id string) (m mcpTask, err error) {
+	result, err := c.Call("tasks/get", json.RawMessage(fmt.Sprintf(`{"taskId":%q,%s}`, id, opted)))
 	if err == nil {
 		err = json.Unmarshal(result, &m)
 	}
@@ -45,8 +48,8 @@ func (c *client) get(id string) (m mcpTask, err error) {
 }
 
 // runTask has a task done as an MCP task and returns what was told; an error means that the server died.
-func (c *client) runTask() (m mcpTask, err error) {
-	result, err := c.call("tools/call", `{"name":"agent_run","arguments":{"request":"do it"},`+opted+`}`)
+func runTask(c *mcpclient.Client) (m mcpTask, err error) {
+	result, err := c.Call("tools/call", json.RawMessage(`{"name":"agent_run","arguments":{"request":"do it"},`+opted+`}`))
 	if err != nil {
 		return m, err
 	}
@@ -56,7 +59,7 @@ func (c *client) runTask() (m mcpTask, err error) {
 	tick := time.NewTicker(10 * time.Millisecond) // polling is what a client does
 	defer tick.Stop()
 	for limit := time.After(time.Minute); !m.terminal(); {
-		now, err := c.get(m.ID)
+		now, err := get(c, m.ID)
 		if err != nil {
 			return m, err
 		}
@@ -75,7 +78,7 @@ func (s *site) recordFiles() []string {
 	s.t.Helper()
 	var found []string
 	for _, name := range []string{"*", ".*"} {
-		files, err := filepath.Glob(filepath.Join(s.stateRoot(), "instances", "*", "mcp-tasks", name))
+		files, err := filepath.Glob(filepath.Join(s.StateRoot(), "instances", "*", "mcp-tasks", name))
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -93,11 +96,11 @@ func taskEffects(t *testing.T) (records []int, all []string) {
 	if err != nil {
 		t.Fatalf("start: %v\n%s", err, s.log())
 	}
-	m, err := c.runTask()
+	m, err := runTask(c)
 	if err != nil || m.Status != "completed" || !strings.Contains(m.Result.Content[0].Text, "result: All changes are made.") {
 		t.Fatalf("the undisturbed task: %v %+v\n%s", err, m, s.log())
 	}
-	if err := c.close(); err != nil {
+	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.leftovers(); err != nil {
@@ -126,7 +129,7 @@ func (s *site) judgeTask(told mcpTask) {
 	t.Helper()
 	died := s.lastEffect()
 	if told.ID != "" {
-		left, err := filepath.Glob(filepath.Join(s.stateRoot(), "instances", "*", "mcp-tasks", told.ID+".json"))
+		left, err := filepath.Glob(filepath.Join(s.StateRoot(), "instances", "*", "mcp-tasks", told.ID+".json"))
 		if err != nil || len(left) != 1 {
 			t.Errorf("killed at %s: an id was answered whose record is %v %v", died, left, err)
 		}
@@ -152,7 +155,7 @@ func (s *site) judgeTask(told mcpTask) {
 			t.Errorf("killed at %s: records %v, told %s", died, ids, told.ID)
 		}
 		for id := range ids {
-			m, err := c.get(id)
+			m, err := get(c, id)
 			switch {
 			case err != nil || !m.terminal():
 				t.Errorf("killed at %s: %+v %v", died, m, err)
@@ -163,7 +166,7 @@ func (s *site) judgeTask(told mcpTask) {
 			}
 			end = m.told()
 		}
-		if err := c.close(); err != nil {
+		if err := c.Close(); err != nil {
 			t.Errorf("killed at %s: the next server ended with %v\n%s", died, err, s.log())
 		}
 	}
@@ -184,9 +187,9 @@ func TestAKillAtEveryEffectOnATaskRecord(t *testing.T) {
 			c, err := s.start(s.crashing, k)
 			var told mcpTask
 			if err == nil {
-				told, err = c.runTask()
+				told, err = runTask(c)
 			}
-			if end := c.close(); !killed(end) {
+			if end := c.Close(); !killed(end) {
 				t.Fatalf("the server was to die at its effect %d, but ended with %v after %v\n%s", k, end, err, s.log())
 			}
 			s.judgeTask(told)
@@ -199,7 +202,7 @@ func TestAKillAtEveryEffectOnATaskRecord(t *testing.T) {
 // proves A-MCP-12, A-TX-04
 func TestAKillWhileTaskRecordsAreRecovered(t *testing.T) {
 	records, all := taskEffects(t)
-	middle := 1 + slices.IndexFunc(all, func(effect string) bool { return strings.HasSuffix(effect, "/project/a.txt") })
+	middle := 1 + slices.IndexFunc(all, func(effect string) bool { return strings.HasSuffix(effect, "/workspace/a.txt") })
 	if middle <= records[0] || middle >= records[len(records)-1] {
 		t.Fatalf("effect %d is not between the first and the last of %v on the record", middle, records)
 	}
@@ -209,9 +212,9 @@ func TestAKillWhileTaskRecordsAreRecovered(t *testing.T) {
 		c, err := s.start(s.crashing, middle)
 		var told mcpTask
 		if err == nil {
-			told, err = c.runTask()
+			told, err = runTask(c)
 		}
-		if end := c.close(); !killed(end) || told.terminal() || len(s.recordFiles()) != 1 {
+		if end := c.Close(); !killed(end) || told.terminal() || len(s.recordFiles()) != 1 {
 			t.Fatalf("killed at %s: %v after %v, told %+v", s.lastEffect(), end, err, told)
 		}
 		if err := os.Remove(s.trace); err != nil {
@@ -221,7 +224,7 @@ func TestAKillWhileTaskRecordsAreRecovered(t *testing.T) {
 	}
 	s, told := working(t)
 	c, err := s.start(s.crashing, 0)
-	if end := c.close(); err != nil || end != nil {
+	if end := c.Close(); err != nil || end != nil {
 		t.Fatalf("an undisturbed recovery: %v, %v\n%s", err, end, s.log())
 	}
 	trace, err := os.ReadFile(s.trace)
@@ -237,7 +240,7 @@ func TestAKillWhileTaskRecordsAreRecovered(t *testing.T) {
 		deaths++
 		s, told := working(t)
 		c, err := s.start(s.crashing, j+1)
-		if end := c.close(); !killed(end) {
+		if end := c.Close(); !killed(end) {
 			t.Fatalf("the recovery was to die at %s: %v, %v\n%s", effect, err, end, s.log())
 		}
 		s.judgeTask(told)
@@ -276,7 +279,7 @@ func TestACancelledTaskIsDeadWhenItSaysSo(t *testing.T) {
 		t.Fatalf("start: %v\n%s", err, s.log())
 	}
 	begin := func(request string) (m mcpTask) {
-		result, err := c.call("tools/call", fmt.Sprintf(`{"name":"agent_run","arguments":{"request":%q},%s}`, request, opted))
+		result, err := c.Call("tools/call", json.RawMessage(fmt.Sprintf(`{"name":"agent_run","arguments":{"request":%q},%s}`, request, opted)))
 		if err == nil {
 			err = json.Unmarshal(result, &m)
 		}
@@ -286,10 +289,10 @@ func TestACancelledTaskIsDeadWhenItSaysSo(t *testing.T) {
 		return m
 	}
 	first := begin("do it")
-	await(t, "the program to run", func() bool { st, err := os.Stat(s.workspace + "/alive"); return err == nil && st.Size() > 0 })
+	agentsite.Poll(t, "the program to run", func() bool { st, err := os.Stat(s.workspace + "/alive"); return err == nil && st.Size() > 0 })
 	second := begin("do it as well")
 	for _, id := range []string{first.ID, second.ID} {
-		if m, err := c.get(id); err != nil || m.Status != "working" {
+		if m, err := get(c, id); err != nil || m.Status != "working" {
 			t.Errorf("%+v %v", m, err)
 		}
 	}
@@ -297,12 +300,12 @@ func TestACancelledTaskIsDeadWhenItSaysSo(t *testing.T) {
 	if alive(t, tree) == 0 {
 		t.Fatal("the control: no process of a running task is found")
 	}
-	ack, err := c.call("tasks/cancel", fmt.Sprintf(`{"taskId":%q,%s}`, first.ID, opted))
+	ack, err := c.Call("tasks/cancel", json.RawMessage(fmt.Sprintf(`{"taskId":%q,%s}`, first.ID, opted)))
 	if err != nil || strings.Contains(string(ack), first.ID) {
 		t.Fatalf("cancel: %s %v", ack, err)
 	}
-	await(t, "the task to be cancelled", func() bool {
-		m, err := c.get(first.ID)
+	agentsite.Poll(t, "the task to be cancelled", func() bool {
+		m, err := get(c, first.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +314,7 @@ func TestACancelledTaskIsDeadWhenItSaysSo(t *testing.T) {
 	if n := alive(t, tree); n > 0 {
 		t.Errorf("%d processes of the cancelled task are alive", n)
 	}
-	if err := c.close(); err != nil {
+	if err := c.Close(); err != nil {
 		t.Errorf("the server ended with %v\n%s", err, s.log())
 	}
 	if err := s.leftovers(); err != nil {
@@ -323,11 +326,11 @@ func TestACancelledTaskIsDeadWhenItSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{first.ID, second.ID} {
-		if m, err := next.get(id); err != nil || m.Status != "cancelled" {
+		if m, err := get(next, id); err != nil || m.Status != "cancelled" {
 			t.Errorf("%+v %v", m, err)
 		}
 	}
-	if err := next.close(); err != nil {
+	if err := next.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -357,7 +360,7 @@ func alive(t *testing.T, task string) int {
 func TestTasksOfOtherServers(t *testing.T) {
 	s := newSite(t, script(short))
 	s.records = true
-	start := func() *client {
+	start := func() *mcpclient.Client {
 		t.Helper()
 		c, err := s.start(s.product, 0)
 		if err != nil {
@@ -367,8 +370,8 @@ func TestTasksOfOtherServers(t *testing.T) {
 	}
 	watcher, orderly, doomed := start(), start(), start()
 	var done []mcpTask
-	for _, c := range []*client{orderly, doomed} {
-		m, err := c.runTask()
+	for _, c := range []*mcpclient.Client{orderly, doomed} {
+		m, err := runTask(c)
 		if err != nil || m.Status != "completed" {
 			t.Fatalf("%+v %v\n%s", m, err, s.log())
 		}
@@ -377,8 +380,8 @@ func TestTasksOfOtherServers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	unknown := func(c *client, id string) bool {
-		_, err := c.get(id)
+	unknown := func(c *mcpclient.Client, id string) bool {
+		_, err := get(c, id)
 		return err != nil && strings.Contains(err.Error(), "-32602")
 	}
 	for i, m := range done {
@@ -386,30 +389,30 @@ func TestTasksOfOtherServers(t *testing.T) {
 			t.Errorf("task %d of a living server is told", i)
 		}
 	}
-	if err := orderly.close(); err != nil {
+	if err := orderly.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := doomed.cmd.Process.Kill(); err != nil {
+	if err := doomed.Cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	doomed.close()
+	doomed.Close()
 	late := start()
 	for i, m := range done {
-		for name, c := range map[string]*client{"a server that ran meanwhile": watcher, "a later server": late} {
-			if now, err := c.get(m.ID); err != nil || now.told() != m.told() {
+		for name, c := range map[string]*mcpclient.Client{"a server that ran meanwhile": watcher, "a later server": late} {
+			if now, err := get(c, m.ID); err != nil || now.told() != m.told() {
 				t.Errorf("task %d, %s: %+v %v, was %+v", i, name, now, err, m)
 			}
 		}
 	}
-	audit, err := os.ReadFile(s.stateRoot() + "/logs/audit.jsonl")
+	audit, err := os.ReadFile(s.StateRoot() + "/logs/audit.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(audit), `"event":"recovery.start"`); n != 1 {
 		t.Errorf("%d recoveries are in the audit, want that of the killed server", n)
 	}
-	for _, c := range []*client{watcher, late} {
-		if err := c.close(); err != nil {
+	for _, c := range []*mcpclient.Client{watcher, late} {
+		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -3,11 +3,9 @@
 package crash
 
 import (
-	"bufio"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -18,197 +16,94 @@ import (
 	"testing"
 	"time"
 
-	scriptmodel "sekisho/test/fakes/ollama"
+	"sekisho/test/agentsite"
+	"sekisho/test/mcpclient"
 	"sekisho/test/product"
 )
 
 var bin product.Bin
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	bin.Close()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { bin.Main(m) }
 
 // site is one workspace with its applied configuration, model and state root.
 type site struct {
+	*agentsite.Tested
 	t         *testing.T
-	dir       string
 	workspace string
-	config    string
 	trace     string
 	product   string
 	crashing  string
 	records   bool // ended instances may keep records of MCP tasks
 }
 
+// allowed is the configuration.
+const allowed = `file_edit: {memory_backup_limit_mb: 1}
+sandbox:
+  workspaces: ["WORKSPACE"]
+  execution: {entries: [{alias: sh, path: /bin/sh}]}
+`
+
 func newSite(t *testing.T, script string) *site {
 	t.Helper()
-	s := &site{t: t, dir: product.Dir(t)}
-	s.workspace, s.config, s.trace = filepath.Join(s.dir, "project"), filepath.Join(s.dir, "agent.yaml"), filepath.Join(s.dir, "trace")
+	s := &site{Tested: agentsite.ForTest(t, &bin, agentsite.Options{Script: script, YAML: allowed, Prepare: populate}), t: t}
+	s.workspace, s.trace, s.product = s.Workspace, filepath.Join(s.Dir, "trace"), s.Program
+	s.Env = append(s.Env, "CRASH_TRACE="+s.trace)
 	var err error
-	if s.product, err = bin.Build("cmd/agent-mcp"); err != nil {
-		t.Fatal(err)
-	}
 	if s.crashing, err = bin.Build("test/crash/server"); err != nil {
 		t.Fatal(err)
-	}
-	model := scriptmodel.Start(t, strings.ReplaceAll(script, "WORKSPACE", s.workspace))
-	yaml := fmt.Sprintf(`schema_version: 2
-ollama: {endpoint: %q, model: "scripted:latest", think: false}
-file_edit: {memory_backup_limit_mb: 1}
-sandbox:
-  workspaces: [project]
-  execution: {entries: [{alias: sh, path: /bin/sh}]}
-`, model.URL())
-	if err := errors.Join(os.Mkdir(s.workspace, 0o755), populate(s.workspace), os.WriteFile(s.config, []byte(yaml), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := s.command(s.product, "apply", s.config, "--yes").CombinedOutput(); err != nil {
-		t.Fatalf("apply: %v\n%s", err, out)
 	}
 	return s
 }
 
-func (s *site) command(program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(s.dir, "state"), "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"), "CRASH_TRACE="+s.trace)
-	return cmd
-}
-
-// client is one running server and its MCP client.
-type client struct {
-	s      *site
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *bufio.Reader
-	stderr string // file
-	id     int
-}
-
 // start runs a server and initializes the session. It returns an error when the server dies before it answers.
-func (s *site) start(program string, at int) (*client, error) {
-	c := &client{s: s, cmd: s.command(program, s.config), stderr: filepath.Join(s.dir, "stderr")}
-	c.cmd.Env = append(c.cmd.Env, fmt.Sprint("CRASH_AT=", at))
-	logs, err := os.OpenFile(c.stderr, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+func (s *site) start(program string, at int) (*mcpclient.Client, error) {
+	cmd := exec.Command(program, s.Config)
+	cmd.Env = append(slices.Clip(s.Env), fmt.Sprint("CRASH_AT=", at))
+	logs, err := os.OpenFile(filepath.Join(s.Dir, "stderr"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer logs.Close()
-	c.cmd.Stderr = logs
-	if c.in, err = c.cmd.StdinPipe(); err != nil {
-		s.t.Fatal(err)
-	}
-	out, err := c.cmd.StdoutPipe()
+	cmd.Stderr = logs
+	c, err := mcpclient.Start(cmd)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	c.out = bufio.NewReader(out)
-	if err := c.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	_, err = c.call("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"crash","version":"1"}}`)
-	if err == nil {
-		_, err = io.WriteString(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
-	}
-	return c, err
+	return c, c.Initialize("crash")
 }
-
-func (c *client) call(method, params string) (json.RawMessage, error) {
-	c.id++
-	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.id, method, params); err != nil {
-		return nil, err
-	}
-	line, err := c.out.ReadBytes('\n')
-	if err != nil {
-		return nil, err
-	}
-	var m struct {
-		Result, Error json.RawMessage
-	}
-	if err := json.Unmarshal(line, &m); err != nil || m.Result == nil {
-		return nil, fmt.Errorf("answer to %s: %s", method, line)
-	}
-	return m.Result, nil
-}
-
-// tool calls a tool and returns its text.
-func (c *client) tool(name, arguments string) (string, error) {
-	result, err := c.call("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments))
-	if err != nil {
-		return "", err
-	}
-	var r struct {
-		Content []struct{ Text string }
-	}
-	if err := json.Unmarshal(result, &r); err != nil || len(r.Content) != 1 {
-		return "", fmt.Errorf("result %s", result)
-	}
-	return r.Content[0].Text, nil
-}
-
-var field = regexp.MustCompile(`(?m)^(task_id|status): (.*)$`)
 
 // run has the task done and returns its last status; an error means that the server died.
-func (c *client) run() (status string, err error) {
-	text, err := c.tool("agent_run", `{"request":"do it"}`)
+func run(c *mcpclient.Client) (status string, err error) {
+	task, err := c.Run("do it")
 	if err != nil {
 		return "", err
 	}
-	task := field.FindStringSubmatch(text)
-	if task == nil {
-		return "", fmt.Errorf("agent_run said %q", text)
-	}
-	tick := time.NewTicker(20 * time.Millisecond) // polling is what a client does
-	defer tick.Stop()
-	for limit := time.After(2 * time.Minute); ; {
-		text, err := c.tool("agent_status", fmt.Sprintf(`{"task_id":%q}`, task[2]))
-		if err != nil {
-			return "", err
-		}
-		for _, m := range field.FindAllStringSubmatch(text, -1) {
-			if m[1] == "status" && (m[2] == "completed" || m[2] == "failed" || m[2] == "cancelled") {
-				return text, nil
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			return "", errors.New("the task did not end in time")
-		}
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	return c.Await(ctx, task)
 }
-
-// close ends the client's side and returns how the server ended.
-func (c *client) close() error {
-	c.in.Close()
-	io.Copy(io.Discard, c.out)
-	return c.cmd.Wait()
-}
-
-func (s *site) stateRoot() string { return filepath.Join(s.dir, "state", "agent-mcp") }
 
 func (s *site) log() string {
-	data, _ := os.ReadFile(filepath.Join(s.dir, "stderr"))
+	data, _ := os.ReadFile(filepath.Join(s.Dir, "stderr"))
 	return string(data)
 }
 
 var instanceID = regexp.MustCompile(`instance=([0-9a-f]{16})`)
 
-// instances lists what is left of ended servers, without records of MCP tasks where a site may have them.
-func (s *site) instances() ([]string, error) {
+// left lists what is left of ended servers, without records of MCP tasks where a site may have them.
+func (s *site) left() ([]string, error) {
 	pattern := "*"
 	if s.records {
 		pattern = "*/*"
 	}
-	left, err := filepath.Glob(filepath.Join(s.stateRoot(), "instances", pattern))
+	left, err := filepath.Glob(filepath.Join(s.StateRoot(), "instances", pattern))
 	return slices.DeleteFunc(left, func(path string) bool { return s.records && filepath.Base(path) == "mcp-tasks" }), err
 }
 
 // leftovers looks for everything that a task's resources could have left on this machine.
 func (s *site) leftovers() error {
 	var errs []error
-	left, err := s.instances()
+	left, err := s.left()
 	if len(left) > 0 || err != nil {
 		errs = append(errs, fmt.Errorf("instances: %v %v", left, err))
 	}

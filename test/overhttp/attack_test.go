@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"sekisho/test/agentsite"
 )
 
 // The test binary is also the attacker's program; roleEnv says which.
@@ -151,8 +153,8 @@ func needsRoot(t *testing.T) {
 // proves A-MCP-05
 func TestAnotherUserIsRefused(t *testing.T) {
 	needsRoot(t)
-	s := newSite(t, idle, workspaceOnly)
-	v := s.start()
+	s := newSite(t, agentsite.Idle, agentsite.Workspace)
+	v := s.Start()
 	for _, uid := range []uint32{12345, 65534} {
 		if got := s.attack("caller", uid); !strings.HasPrefix(got, "403 ") || strings.Contains(got, "task_id") {
 			t.Errorf("user %d: %s", uid, got)
@@ -167,8 +169,8 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	if got := s.attack("mapper", 0); !strings.HasPrefix(got, "403 ") {
 		t.Errorf("a port mapped by another user: %s", got)
 	}
-	if code := v.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d\n%s", code, v.log())
+	if code := v.StopBy(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, v.Log.String())
 	}
 	if got := strings.Count(s.file("logs/http.jsonl"), `"refused":"peer"`); got != 3 {
 		t.Errorf("%d refused peers in the request log, want 3\n%s", got, s.file("logs/http.jsonl"))
@@ -178,7 +180,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 // file reads a file below the state root.
 func (s *site) file(name string) string {
 	s.t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.dir, "state", "agent-mcp", name))
+	text, err := os.ReadFile(filepath.Join(s.Dir, "state", "agent-mcp", name))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -189,8 +191,8 @@ func (s *site) file(name string) string {
 //
 // proves A-MCP-09
 func TestNothingOfARequestGetsIntoTheLogs(t *testing.T) {
-	s := newSite(t, idle, workspaceOnly+"logging: {level: debug}\n")
-	v := s.start()
+	s := newSite(t, agentsite.Idle, agentsite.Workspace+"logging: {level: debug}\n")
+	v := s.Start()
 	c := s.http()
 	const canary = "canary4711"
 	all := []string{"Authorization", "Bearer " + canary, "Cookie", "s=" + canary, "X-Forwarded-For", canary, "Forwarded", "for=" + canary, "User-Agent", canary, "Referer", canary,
@@ -225,8 +227,8 @@ func TestNothingOfARequestGetsIntoTheLogs(t *testing.T) {
 	send("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+canary+`","arguments":{"`+canary+`":1}}}`, with())
 	send("POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"`+canary+`","reason":"`+canary+`"}}`, with())
 	send("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+modernMeta+`}}`, with("Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", canary))
-	if code := v.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d\n%s", code, v.log())
+	if code := v.StopBy(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, v.Log.String())
 	}
 	lines := s.file("logs/http.jsonl")
 	if n := strings.Count(lines, `"event":"request"`); n != 12 {
@@ -235,7 +237,7 @@ func TestNothingOfARequestGetsIntoTheLogs(t *testing.T) {
 	if !strings.Contains(lines, `"mcp_tool":"agent_status"`) || !strings.Contains(lines, `"status":404`) { // the control: it is the log of these requests
 		t.Errorf("the log does not tell routing metadata:\n%s", lines)
 	}
-	for name, text := range map[string]string{"http.jsonl": lines, "application.log": s.file("logs/application.log"), "stderr": v.log(), "stdout": v.stdout.String()} {
+	for name, text := range map[string]string{"http.jsonl": lines, "application.log": s.file("logs/application.log"), "stderr": v.Log.String(), "stdout": v.Out.String()} {
 		if strings.Contains(text, canary) {
 			t.Errorf("%s holds something of a request:\n%s", name, text)
 		}
@@ -244,13 +246,13 @@ func TestNothingOfARequestGetsIntoTheLogs(t *testing.T) {
 
 // proves A-MCP-09
 func TestTheRequestLogCanBeSwitchedOff(t *testing.T) {
-	s := newSite(t, idle, workspaceOnly+"logging: {http_requests: false}\n")
-	v := s.start()
+	s := newSite(t, agentsite.Idle, agentsite.Workspace+"logging: {http_requests: false}\n")
+	v := s.Start()
 	s.post(s.http(), `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-	if code := v.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d\n%s", code, v.log())
+	if code := v.StopBy(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, v.Log.String())
 	}
-	if _, err := os.Stat(filepath.Join(s.dir, "state", "agent-mcp", "logs", "http.jsonl")); err == nil || strings.Contains(v.log(), "HTTP request") {
-		t.Errorf("there is a request log all the same: %v\n%s", err, v.log())
+	if _, err := os.Stat(filepath.Join(s.Dir, "state", "agent-mcp", "logs", "http.jsonl")); err == nil || strings.Contains(v.Log.String(), "HTTP request") {
+		t.Errorf("there is a request log all the same: %v\n%s", err, v.Log.String())
 	}
 }

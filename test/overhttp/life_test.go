@@ -16,7 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"sekisho/test/agentsite"
 )
 
 const planRun = `{"name":"plan","when":{"phase":"plan"},"reply":{"content":{"tasks":[{"id":"t1","description":"run it","depends_on":[],"budget_class":"1K","optimistic_tokens":1,"most_likely_tokens":2,"pessimistic_tokens":3,"requires_external_effect":true,"required_tools":["process_run"]}]}}}`
@@ -29,50 +30,9 @@ func sleeper(mark string) string {
 
 const withShell = "sandbox:\n  workspaces: [\"WORKSPACE\"]\n  execution: {entries: [{alias: sh, path: /bin/sh}]}\n"
 
-func sleeping(t *testing.T, mark string) (n int) {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		if text, err := os.ReadFile(f); err == nil && string(text) == "sleep\x00"+mark+"\x00" {
-			n++
-		}
-	}
-	return n
-}
-
-func poll(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 3000 {
-		if done() {
-			return
-		}
-		<-tick.C
-	}
-	t.Fatalf("%s did not happen", what)
-}
-
 func (s *site) made(name string) bool {
-	_, err := os.Lstat(filepath.Join(s.dir, "workspace", name))
+	_, err := os.Lstat(filepath.Join(s.Dir, "workspace", name))
 	return err == nil
-}
-
-// instances lists what running or crashed servers hold.
-func (s *site) instances() []string {
-	s.t.Helper()
-	entries, err := os.ReadDir(filepath.Join(s.dir, "state", "agent-mcp", "instances"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
 }
 
 // A closed connection cancels nothing; a signal ends everything: the running task with its tree, the queued one, the port.
@@ -82,7 +42,7 @@ func TestAClosedConnectionCancelsNothingAndASignalEverything(t *testing.T) {
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		mark := fmt.Sprintf("8%d.%d", os.Getpid(), sig)
 		s := newSite(t, sleeper(mark), withShell)
-		v := s.start()
+		v := s.Start()
 		// The client sends no more after its request, and is gone with the first byte of the answer.
 		c, err := net.Dial("tcp", s.addr())
 		if err != nil {
@@ -92,22 +52,22 @@ func TestAClosedConnectionCancelsNothingAndASignalEverything(t *testing.T) {
 		fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", s.addr(), len(body), body)
 		c.(*net.TCPConn).CloseWrite()
 		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
-			t.Errorf("%v: %v\n%s", sig, err, v.log())
+			t.Errorf("%v: %v\n%s", sig, err, v.Log.String())
 		}
 		c.Close()
-		poll(t, "the start of the program", func() bool { return s.made("started") })
+		agentsite.Poll(t, "the start of the program", func() bool { return s.made("started") })
 		client := s.http()
 		queued := s.tool(client, "agent_run", map[string]string{"request": "y"})
-		if got := s.tool(client, "agent_status", map[string]string{"task_id": queued["task_id"]}); got["status"] != "queued" || sleeping(t, mark) == 0 {
-			t.Errorf("the first task does not run: the second is %s, %d processes", got["status"], sleeping(t, mark))
+		if got := s.tool(client, "agent_status", map[string]string{"task_id": queued["task_id"]}); got["status"] != "queued" || agentsite.Sleeping(mark) == 0 {
+			t.Errorf("the first task does not run: the second is %s, %d processes", got["status"], agentsite.Sleeping(mark))
 		}
-		if code := v.stop(sig); code != 0 {
-			t.Errorf("%v: exit code %d\n%s", sig, code, v.log())
+		if code := v.StopBy(sig); code != 0 {
+			t.Errorf("%v: exit code %d\n%s", sig, code, v.Log.String())
 		}
-		if n := sleeping(t, mark); n > 0 {
+		if n := agentsite.Sleeping(mark); n > 0 {
 			t.Errorf("%v: %d processes are left", sig, n)
 		}
-		if left := s.instances(); len(left) > 0 {
+		if left := s.Held(); len(left) > 0 {
 			t.Errorf("%v: instances left: %v", sig, left)
 		}
 		if c, err := net.Dial("tcp", s.addr()); err == nil {
@@ -126,8 +86,8 @@ func TestAClosedConnectionCancelsNothingAndASignalEverything(t *testing.T) {
 // proves A-MCP-02, A-MCP-05
 // mcp report 8
 func TestAgentRunDoesNotWaitForTheModel(t *testing.T) {
-	s := newSite(t, `{"model":"scripted","capabilities":["completion","tools"],"rules":[{"name":"slow","reply":{"content":"x","delay_ms":600000}}]}`, workspaceOnly)
-	v := s.start()
+	s := newSite(t, `{"model":"scripted","capabilities":["completion","tools"],"rules":[{"name":"slow","reply":{"content":"x","delay_ms":600000}}]}`, agentsite.Workspace)
+	v := s.Start()
 	c := s.http()
 	var tasks []string
 	for range 20 {
@@ -141,35 +101,34 @@ func TestAgentRunDoesNotWaitForTheModel(t *testing.T) {
 	if got := s.tool(c, "agent_status", map[string]string{"task_id": tasks[19]}); got["status"] != "queued" {
 		t.Errorf("the last one is %v", got)
 	}
-	if code := v.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d\n%s", code, v.log())
+	if code := v.StopBy(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, v.Log.String())
 	}
 }
 
 // proves A-MCP-05, A-MCP-10, A-ERR-01
 func TestAPortInUseIsExplained(t *testing.T) {
-	s := newSite(t, idle, workspaceOnly)
-	v := s.start()
-	second := s.launch()
-	<-second.ended
-	log := second.log()
-	if code := second.cmd.ProcessState.ExitCode(); code != 1 || strings.Contains(log, "msg=ready") || !strings.Contains(log, "[server.address_unusable]") ||
-		!strings.Contains(log, fmt.Sprintf("process %d (\"agent-mcp\")", v.cmd.Process.Pid)) || second.stdout.Len() > 0 {
+	s := newSite(t, agentsite.Idle, agentsite.Workspace)
+	v := s.Start()
+	second := s.Launch(s.Command(s.Config))
+	<-second.Ended
+	log := second.Log.String()
+	if code := second.Cmd.ProcessState.ExitCode(); code != 1 || strings.Contains(log, "msg=ready") || !strings.Contains(log, "[server.address_unusable]") ||
+		!strings.Contains(log, fmt.Sprintf("process %d (\"agent-mcp\")", v.Cmd.Process.Pid)) || second.Out.String() != "" {
 		t.Errorf("exit code %d\n%s", code, log)
 	}
 	if status, _ := s.post(s.http(), `{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != 200 {
 		t.Errorf("the first server answers %d", status)
 	}
-	if left := s.instances(); len(left) != 1 {
+	if left := s.Held(); len(left) != 1 {
 		t.Errorf("instances %v, want the first server's", left)
 	}
-	v.cmd.Process.Kill()
-	<-v.ended
-	third := s.start() // the port is free again at once, and the killed server is recovered
-	if !strings.Contains(third.log(), "recovered an abandoned instance") {
-		t.Errorf("no recovery:\n%s", third.log())
+	v.Kill()
+	third := s.Start() // the port is free again at once, and the killed server is recovered
+	if !strings.Contains(third.Log.String(), "recovered an abandoned instance") {
+		t.Errorf("no recovery:\n%s", third.Log.String())
 	}
-	third.stop(syscall.SIGTERM)
+	third.StopBy(syscall.SIGTERM)
 	if os.Geteuid() != 0 {
 		return
 	}
@@ -188,11 +147,11 @@ func TestAPortInUseIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	io.ReadFull(out, make([]byte, 1))
-	fourth := s.launch()
-	<-fourth.ended
+	fourth := s.Launch(s.Command(s.Config))
+	<-fourth.Ended
 	in.Close()
 	l.Wait()
-	if log := fourth.log(); !strings.Contains(log, "[server.address_unusable]") || !strings.Contains(log, s.addr()) {
+	if log := fourth.Log.String(); !strings.Contains(log, "[server.address_unusable]") || !strings.Contains(log, s.addr()) {
 		t.Errorf("a port of another user:\n%s", log)
 	}
 }
@@ -201,19 +160,19 @@ func TestAPortInUseIsExplained(t *testing.T) {
 //
 // proves A-STOP-01
 func TestIgnoredSignalsStayIgnored(t *testing.T) {
-	s := newSite(t, idle, workspaceOnly)
-	cmd := s.command()
-	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", `trap '' HUP INT; exec "$0" "$1"`, s.program, s.config}
-	v := s.run(cmd)
-	v.await()
+	s := newSite(t, agentsite.Idle, agentsite.Workspace)
+	cmd := s.Command()
+	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", `trap '' HUP INT; exec "$0" "$1"`, s.Program, s.Config}
+	v := s.Launch(cmd)
+	v.AwaitReady()
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
-		v.cmd.Process.Signal(sig)
+		v.Cmd.Process.Signal(sig)
 		if status, _ := s.post(s.http(), `{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != 200 {
 			t.Errorf("after %v: %d", sig, status)
 		}
 	}
-	if code := v.stop(syscall.SIGTERM); code != 0 || strings.Count(v.log(), "msg=stopping") != 1 {
-		t.Errorf("exit code %d\n%s", code, v.log())
+	if code := v.StopBy(syscall.SIGTERM); code != 0 || strings.Count(v.Log.String(), "msg=stopping") != 1 {
+		t.Errorf("exit code %d\n%s", code, v.Log.String())
 	}
 }
 
@@ -221,8 +180,8 @@ func TestIgnoredSignalsStayIgnored(t *testing.T) {
 //
 // proves A-MCP-05, A-MCP-08
 func TestLargeRequests(t *testing.T) {
-	s := newSite(t, idle, workspaceOnly)
-	v := s.start()
+	s := newSite(t, agentsite.Idle, agentsite.Workspace)
+	v := s.Start()
 	c := s.http()
 	image := base64.StdEncoding.EncodeToString(append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 10<<20-8)...))
 	images := []map[string]string{{"mime_type": "image/png", "data_base64": image}, {"mime_type": "image/png", "data_base64": image}}
@@ -252,7 +211,7 @@ func TestLargeRequests(t *testing.T) {
 	if status, answer := s.post(c, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); status != 200 || json.Unmarshal([]byte(answer), &m) != nil || m.Result == nil {
 		t.Errorf("afterwards: %d %s", status, answer)
 	}
-	if code := v.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d\n%s", code, v.log())
+	if code := v.StopBy(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, v.Log.String())
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"sekisho/test/agentsite"
 )
 
 // asking is a script whose task runs the payload: it posts text to each address.
@@ -37,7 +39,7 @@ func TestNoPayloadReachesAnotherServersDoor(t *testing.T) {
 	go control.Serve(l)
 	defer control.Close()
 
-	other := newSite(t, idle, workspaceOnly)
+	other := newSite(t, agentsite.Idle, agentsite.Workspace)
 	payload, err := programs.Build("test/payload")
 	if err != nil {
 		t.Fatal(err)
@@ -46,19 +48,19 @@ func TestNoPayloadReachesAnotherServersDoor(t *testing.T) {
 	s := newSite(t, asking(text, l.Addr().String(), other.addr(), fmt.Sprintf("[::1]:%d", other.port)),
 		fmt.Sprintf("sandbox: {workspaces: [\"WORKSPACE\"], network: {access: local, local_endpoints: [%d, %d]}, execution: {entries: [{alias: payload, path: %q}]}}\n",
 			l.Addr().(*net.TCPAddr).Port, other.port, payload))
-	s.env = other.env
-	if out, err := s.command("apply", s.config, "--yes").CombinedOutput(); err != nil {
+	s.Env = other.Env
+	if out, err := s.Command("apply", s.Config, "--yes").CombinedOutput(); err != nil {
 		t.Fatalf("apply: %v\n%s", err, out)
 	}
-	first := s.start()
-	v := other.start()
+	first := s.Start()
+	v := other.Start()
 	client := s.http()
 	task := s.tool(client, "agent_run", map[string]string{"request": "ask them"})["task_id"]
 	s.await(client, task, "completed", "failed") // a payload that fails fails its task
 	if reached.Load() != 1 {
 		t.Errorf("the control was reached %d times", reached.Load())
 	}
-	if code := v.stop(os.Interrupt); code != 0 {
+	if code := v.StopBy(os.Interrupt); code != 0 {
 		t.Errorf("the other server ended with %d", code)
 	}
 	// The two write one log; the first line is this test's own.
@@ -69,20 +71,17 @@ func TestNoPayloadReachesAnotherServersDoor(t *testing.T) {
 		t.Error("the audit does not tell")
 	}
 	// Now that it listens, who lists its port is refused; a killed server's port is free at once.
-	v = other.start()
-	if code := first.stop(os.Interrupt); code != 0 {
+	v = other.Start()
+	if code := first.StopBy(os.Interrupt); code != 0 {
 		t.Errorf("the first server ended with %d", code)
 	}
-	again := s.launch()
-	select {
-	case <-again.ready:
+	again := s.Launch(s.Command(s.Config))
+	if err := again.Ready(); err == nil {
 		t.Fatal("it is served with a listed door")
-	case <-again.ended:
 	}
-	if !strings.Contains(again.log(), "configuration.invalid") || !strings.Contains(again.log(), "agent-mcp") {
-		t.Errorf("a listed door: %v\n%s", again.err, again.log())
+	if !strings.Contains(again.Log.String(), "configuration.invalid") || !strings.Contains(again.Log.String(), "agent-mcp") {
+		t.Errorf("a listed door: \n%s", again.Log.String())
 	}
-	v.cmd.Process.Kill()
-	<-v.ended
-	s.start().stop(os.Interrupt)
+	v.Kill()
+	s.Start().StopBy(os.Interrupt)
 }

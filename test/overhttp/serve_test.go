@@ -7,14 +7,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sekisho/test/agentsite"
 )
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
 // proves A-MCP-05, A-MCP-06, A-MCP-01
 func TestBothErasAreServed(t *testing.T) {
-	v := newSite(t, idle, workspaceOnly).start()
-	c := v.http()
+	s := newSite(t, agentsite.Idle, agentsite.Workspace)
+	v := s.Start()
+	c := s.http()
 	for name, r := range map[string]struct {
 		body   string
 		header []string
@@ -25,7 +28,7 @@ func TestBothErasAreServed(t *testing.T) {
 		"discover":   {`{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{` + modernMeta + `}}`, []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "server/discover"}, `"supportedVersions"`},
 		"modern":     {`{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{` + modernMeta + `}}`, []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list"}, `"agent_status"`},
 	} {
-		status, answer := v.post(c, r.body, r.header...)
+		status, answer := s.post(c, r.body, r.header...)
 		var m struct {
 			ID     *int
 			Result json.RawMessage
@@ -34,10 +37,10 @@ func TestBothErasAreServed(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, answer)
 		}
 	}
-	if status, answer := v.post(c, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); status != 202 || answer != "" {
+	if status, answer := s.post(c, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); status != 202 || answer != "" {
 		t.Errorf("a notification: %d %q", status, answer)
 	}
-	if code := v.stop(syscall.SIGTERM); code != 0 || v.stdout.Len() > 0 {
-		t.Errorf("exit code %d, stdout %q\n%s", code, v.stdout.String(), v.log())
+	if code := v.StopBy(syscall.SIGTERM); code != 0 || v.Out.String() != "" {
+		t.Errorf("exit code %d, stdout %q\n%s", code, v.Out.String(), v.Log.String())
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"sekisho/test/agentsite"
 )
 
 // usage is what a process holds.
@@ -20,16 +22,16 @@ type usage struct {
 	residentKiB          int
 }
 
-func (v *server) usage() usage {
-	v.t.Helper()
-	dir := fmt.Sprintf("/proc/%d/", v.cmd.Process.Pid)
+func usageOf(v *agentsite.Running) usage {
+	v.T.Helper()
+	dir := fmt.Sprintf("/proc/%d/", v.Cmd.Process.Pid)
 	fds, err := os.ReadDir(dir + "fd")
 	if err != nil {
-		v.t.Fatal(err)
+		v.T.Fatal(err)
 	}
 	status, err := os.ReadFile(dir + "status")
 	if err != nil {
-		v.t.Fatal(err)
+		v.T.Fatal(err)
 	}
 	u := usage{descriptors: len(fds)}
 	for line := range strings.Lines(string(status)) {
@@ -55,8 +57,8 @@ func TestSoakLeavesNothing(t *testing.T) {
 	if os.Getenv("SEKISHO_SOAK") != "" {
 		calls = 10_000
 	}
-	s := newSite(t, idle, workspaceOnly)
-	v := s.start()
+	s := newSite(t, agentsite.Idle, agentsite.Workspace)
+	v := s.Start()
 	kept := s.http()
 	fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	modern := []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list"}
@@ -97,11 +99,11 @@ func TestSoakLeavesNothing(t *testing.T) {
 		clients.Wait()
 		kept.CloseIdleConnections()
 	}
-	begun := v.usage()
+	begun := usageOf(v)
 	settle := func() usage {
 		var u usage
-		poll(t, "the end of the connections", func() bool {
-			u = v.usage()
+		agentsite.Poll(t, "the end of the connections", func() bool {
+			u = usageOf(v)
 			return u.descriptors <= begun.descriptors
 		})
 		return u
@@ -115,7 +117,7 @@ func TestSoakLeavesNothing(t *testing.T) {
 	if after.descriptors > before.descriptors || after.threads > before.threads+8 || after.residentKiB > before.residentKiB+8<<10 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
-	if code := v.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d\n%s", code, v.log())
+	if code := v.StopBy(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, v.Log.String())
 	}
 }

@@ -84,6 +84,15 @@ func (b *Bin) Build(pkg string) (string, error) {
 	return path, os.Chmod(path, 0o755)
 }
 
+// Main runs the tests of a package, removes the programs that they built, and exits.
+func (b *Bin) Main(m interface{ Run() int }) {
+	code := m.Run()
+	if err := b.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
 // Close removes the programs that were built.
 func (b *Bin) Close() error {
 	b.mu.Lock()

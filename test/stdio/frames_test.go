@@ -15,81 +15,31 @@ import (
 	"testing"
 	"time"
 
-	scriptmodel "sekisho/test/fakes/ollama"
+	"sekisho/test/agentsite"
 	"sekisho/test/product"
 )
 
 var programs product.Bin
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	programs.Close()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { programs.Main(m) }
 
-// stage is an applied configuration with its own state root.
-type stage struct {
-	dir, config, program string
-	env                  []string
-}
-
-func newStage(t *testing.T) stage {
+// newSite has a model that follows script and further lines of the section sandbox; WORKSPACE in script is replaced.
+func newSite(t *testing.T, script, sandbox string) *agentsite.Tested {
 	t.Helper()
-	return newStageWith(t, `{"model":"scripted","capabilities":["completion","tools"],"rules":[{"name":"never planned","reply":{"content":"x"}}]}`, "")
-}
-
-// newStageWith has a model that follows script and further lines of the section sandbox. WORKSPACE in script is replaced.
-func newStageWith(t *testing.T, script, sandbox string) stage {
-	t.Helper()
-	program, err := programs.Build("cmd/agent-mcp")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := product.Dir(t)
-	s := stage{dir: dir, config: filepath.Join(dir, "config", "agent.yaml"), program: program}
-	s.env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
-	locales, err := filepath.Abs("../../config/locales")
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := scriptmodel.Parse([]byte(strings.ReplaceAll(script, "WORKSPACE", filepath.Join(dir, "workspace"))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fake, err := scriptmodel.Listen(model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { fake.Close() })
-	for path, text := range map[string]string{
-		"workspace/file": "x\n",
-		"config/agent.yaml": fmt.Sprintf("schema_version: 2\nollama: {endpoint: %q, model: scripted, think: false}\nlocalization: {directory: %q}\nsandbox:\n  workspaces: [%q]\n%s",
-			fake.URL(), locales, filepath.Join(dir, "workspace"), sandbox),
-	} {
-		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	apply := exec.Command(program, "apply", s.config, "--yes")
-	apply.Env = s.env
-	if out, err := apply.CombinedOutput(); err != nil {
-		t.Fatalf("apply: %v\n%s", err, out)
-	}
-	return s
+	return agentsite.ForTest(t, &programs, agentsite.Options{Script: script, YAML: "sandbox:\n  workspaces: [\"WORKSPACE\"]\n" + sandbox,
+		Prepare: func(workspace string) error {
+			return os.WriteFile(filepath.Join(workspace, "file"), []byte("x\n"), 0o644)
+		}})
 }
 
 // pipe feeds input to a fresh server and returns what it wrote to stdout and stderr and how long it lived after the input
 // ended.
-func (s stage) pipe(t *testing.T, input string) (stdout, stderr string, lived time.Duration) {
+func pipe(t *testing.T, s *agentsite.Tested, input string) (stdout, stderr string, lived time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.program, s.config)
-	cmd.Env = s.env
+	cmd := exec.CommandContext(ctx, s.Program, s.Config)
+	cmd.Env = s.Env
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +65,7 @@ const handshake = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"pr
 
 // proves A-MCP-04, A-MCP-08, A-TX-06
 func TestGoodFramesAreAnsweredAmongBadOnes(t *testing.T) {
-	s := newStage(t)
+	s := newSite(t, "", "")
 	good := []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
@@ -136,7 +86,7 @@ func TestGoodFramesAreAnsweredAmongBadOnes(t *testing.T) {
 			input.WriteString(good[i] + "\n")
 		}
 	}
-	stdout, stderr, lived := s.pipe(t, input.String())
+	stdout, stderr, lived := pipe(t, s, input.String())
 	answers := map[string]bool{}
 	refused := 0
 	for line := range strings.Lines(stdout) {
@@ -166,26 +116,15 @@ func TestGoodFramesAreAnsweredAmongBadOnes(t *testing.T) {
 		t.Error("agent_status did not tell task.not_found")
 	}
 	t.Logf("the server lived %v after the end of its input", lived)
-	s.nothingLeft(t)
+	nothingLeft(t, s)
 }
 
 // proves A-MCP-04
 func TestEveryLogLevelKeepsStandardOutputPure(t *testing.T) {
-	s := newStage(t)
-	base, err := os.ReadFile(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newSite(t, "", "")
 	for _, level := range []string{"debug", "info", "warn", "error"} {
-		if err := os.WriteFile(s.config, append(base, []byte("logging: {level: "+level+"}\n")...), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		apply := exec.Command(s.program, "apply", s.config, "--yes")
-		apply.Env = s.env
-		if out, err := apply.CombinedOutput(); err != nil {
-			t.Fatalf("apply: %v\n%s", err, out)
-		}
-		stdout, _, _ := s.pipe(t, handshake+"garbage\n")
+		s.Reconfigure(agentsite.Workspace + "logging: {level: " + level + "}\n")
+		stdout, _, _ := pipe(t, s, handshake+"garbage\n")
 		for line := range strings.Lines(stdout) {
 			if !json.Valid([]byte(line)) {
 				t.Errorf("level %s: stdout carries %q", level, line)
@@ -198,19 +137,18 @@ func TestEveryLogLevelKeepsStandardOutputPure(t *testing.T) {
 // proves A-MCP-04, A-CFG-05, A-CLI-01
 func TestFatalPathsKeepStandardOutputEmpty(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(t *testing.T, s stage)
+		spoil func(t *testing.T, s *agentsite.Tested)
 		says  string
 	}{
-		"no configuration":    {func(t *testing.T, s stage) { os.Remove(s.config) }, "configuration.invalid"},
-		"broken YAML":         {func(t *testing.T, s stage) { os.WriteFile(s.config, []byte("a: ["), 0o644) }, "configuration.invalid"},
-		"changed after apply": {func(t *testing.T, s stage) { appendTo(t, s.config, "logging: {level: warn}\n") }, "agent-mcp apply"},
-		"nothing applied":     {func(t *testing.T, s stage) { os.RemoveAll(filepath.Join(s.dir, "state")) }, "agent-mcp apply"},
+		"no configuration":    {func(t *testing.T, s *agentsite.Tested) { os.Remove(s.Config) }, "configuration.invalid"},
+		"broken YAML":         {func(t *testing.T, s *agentsite.Tested) { os.WriteFile(s.Config, []byte("a: ["), 0o644) }, "configuration.invalid"},
+		"changed after apply": {func(t *testing.T, s *agentsite.Tested) { appendTo(t, s.Config, "logging: {level: warn}\n") }, "agent-mcp apply"},
+		"nothing applied":     {func(t *testing.T, s *agentsite.Tested) { os.RemoveAll(filepath.Join(s.Dir, "state")) }, "agent-mcp apply"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newSite(t, "", "")
 			c.spoil(t, s)
-			cmd := exec.Command(s.program, s.config)
-			cmd.Env = s.env
+			cmd := s.Command(s.Config)
 			var out, log bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &log
 			err := cmd.Run()
@@ -234,21 +172,15 @@ func appendTo(t *testing.T, path, text string) {
 }
 
 // nothingLeft checks that the ended server left no instance and no process behind.
-func (s stage) nothingLeft(t *testing.T) {
+func nothingLeft(t *testing.T, s *agentsite.Tested) {
 	t.Helper()
-	filepath.WalkDir(filepath.Join(s.dir, "state"), func(path string, d fs.DirEntry, err error) error {
+	filepath.WalkDir(filepath.Join(s.Dir, "state"), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && filepath.Base(filepath.Dir(path)) == "instances" {
 			t.Errorf("instance %s is left", path)
 		}
 		return nil
 	})
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if exe, err := os.Readlink(filepath.Join("/proc", e.Name(), "exe")); err == nil && exe == s.program {
-			t.Errorf("process %s still runs %s", e.Name(), exe)
-		}
+	if n := agentsite.Processes(s.Program); n > 0 {
+		t.Errorf("%d processes still run %s", n, s.Program)
 	}
 }

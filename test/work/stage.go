@@ -16,6 +16,7 @@ import (
 	"time"
 
 	scriptmodel "sekisho/test/fakes/ollama"
+	"sekisho/test/mcpclient"
 	"sekisho/test/product"
 )
 
@@ -26,7 +27,7 @@ type stage struct {
 	program, config, registry string
 	env                       []string
 	model                     *scriptmodel.Server
-	server                    *client
+	server                    *mcpclient.Client
 	closers                   []func() error
 }
 
@@ -85,7 +86,11 @@ func newStage(ctx context.Context, jobs []job, cgroup string) (*stage, error) {
 			return s, fmt.Errorf("preparing %s: %w", j.name, err)
 		}
 	}
-	s.server, err = s.start(ctx)
+	server := exec.CommandContext(ctx, s.program, s.config)
+	server.Env, server.Dir = s.env, s.dir
+	if s.server, err = mcpclient.Connect(server, "work"); err != nil {
+		err = fmt.Errorf("agent-mcp did not start: %w", err)
+	}
 	return s, err
 }
 
@@ -167,15 +172,15 @@ type result struct {
 func (s *stage) do(ctx context.Context, j job) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
-	text, err := s.server.tool("agent_run", map[string]any{"request": "Do the job " + j.name + "."})
+	text, err := s.server.Tool("agent_run", map[string]any{"request": "Do the job " + j.name + "."})
 	if err != nil {
 		return "", err
 	}
-	task, asked := field(text, "task_id"), s.server.id
+	task, asked := mcpclient.Fields(text)["task_id"], s.server.LastID()
 	if task == "" {
 		return "", fmt.Errorf("agent_run answered %q", text)
 	}
-	for status := ""; status != "completed" && status != "failed" && status != "cancelled"; status = field(text, "status") {
+	for status := ""; status != "completed" && status != "failed" && status != "cancelled"; status = mcpclient.Fields(text)["status"] {
 		select {
 		case <-ctx.Done():
 			return "", fmt.Errorf("%w\n%s", ctx.Err(), text)
@@ -184,12 +189,12 @@ func (s *stage) do(ctx context.Context, j job) (string, error) {
 		if j.cancel != "" {
 			if _, err := os.Stat(filepath.Join(s.place(j), j.cancel)); err == nil {
 				j.cancel = ""
-				if err := s.server.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": asked}}); err != nil {
+				if err := s.server.Notify("notifications/cancelled", map[string]any{"requestId": asked}); err != nil {
 					return "", err
 				}
 			}
 		}
-		if text, err = s.server.tool("agent_status", map[string]any{"task_id": task}); err != nil {
+		if text, err = s.server.Tool("agent_status", map[string]any{"task_id": task}); err != nil {
 			return "", err
 		}
 	}
@@ -253,7 +258,7 @@ func clip(text string) string {
 func (s *stage) close(keep bool) error {
 	var errs []error
 	if s.server != nil {
-		errs = append(errs, s.server.stop())
+		errs = append(errs, s.server.Close())
 	}
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		errs = append(errs, s.closers[i]())

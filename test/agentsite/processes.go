@@ -1,0 +1,56 @@
+package agentsite
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// TB is what the waits here use of testing.TB.
+type TB interface {
+	Helper()
+	Fatalf(string, ...any)
+}
+
+// Poll calls done until it is true: what another process does can often be seen only.
+func Poll(t TB, what string, done func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(patience)
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("%s did not happen within %v", what, patience)
+		}
+	}
+}
+
+// Sleeping counts the processes sleep MARK, as the machine sees them.
+func Sleeping(mark string) (n int) {
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil { // the pattern is well-formed
+		panic(err)
+	}
+	for _, f := range files {
+		if text, err := os.ReadFile(f); err == nil && string(text) == "sleep\x00"+mark+"\x00" {
+			n++
+		}
+	}
+	return n
+}
+
+// Processes counts those whose program is at path.
+func Processes(path string) (n int) {
+	files, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		panic(err)
+	}
+	for _, f := range files {
+		if at, err := os.Readlink(f); err == nil && at == path {
+			n++
+		}
+	}
+	return n
+}
