@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -25,13 +26,14 @@ var outsidePorts = []int{53, 80, 443, 7000, 8443}
 type outside struct {
 	thread  int
 	mu      sync.Mutex
-	heard   []string // "address:port text" of every connection
-	packets []string // "tcp address:port", "udp address:port", "protocol N address"
+	heard   []string      // "connected: address:port" and "address:port text" of every connection
+	packets []string      // "tcp address:port", "udp address:port", "protocol N address"
+	changed chan struct{} // closed with the next entry of either
 }
 
 // newOutside makes the second namespace on a thread that keeps it, and the wire between the two.
 func newOutside() (*outside, error) {
-	o := &outside{}
+	o := &outside{changed: make(chan struct{})}
 	ready, done := make(chan error), make(chan error)
 	go func() {
 		runtime.LockOSThread() // for good: the thread ends with its namespace
@@ -110,6 +112,7 @@ func (o *outside) serve(address string) error {
 			if err != nil {
 				return
 			}
+			o.note(&o.heard, "connected: "+c.RemoteAddr().String()) // in the order of the connections
 			go func() {
 				defer c.Close()
 				c.SetDeadline(time.Now().Add(10 * time.Second))
@@ -191,6 +194,8 @@ func (o *outside) note(list *[]string, s string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	*list = append(*list, s)
+	close(o.changed)
+	o.changed = make(chan struct{})
 }
 
 // taken returns what a list holds and empties it.
@@ -204,13 +209,63 @@ func (o *outside) taken(list *[]string) []string {
 
 // waits until the list has an element that holds text.
 func (o *outside) waits(list *[]string, text string) bool {
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	limit := time.After(3 * time.Second)
+	for {
 		o.mu.Lock()
-		found := slices.ContainsFunc(*list, func(s string) bool { return strings.Contains(s, text) })
+		found, changed := slices.ContainsFunc(*list, func(s string) bool { return strings.Contains(s, text) }), o.changed
 		o.mu.Unlock()
 		if found {
 			return true
 		}
+		select {
+		case <-changed:
+		case <-limit:
+			return false
+		}
 	}
-	return false
+}
+
+// marker is where a packet goes that only tells that all before it have passed: nobody tries this port.
+var marker = net.JoinHostPort(unlisted4, "9")
+
+// passed returns the packets that came over the wire so far, and forgets them. The wire keeps their order: what was sent before
+// the marker is seen before it.
+func (o *outside) passed() ([]string, error) {
+	c, err := net.Dial("udp", marker)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "marker"); err != nil {
+		return nil, err
+	}
+	if !o.waits(&o.packets, "udp "+marker) {
+		return nil, errors.New("the sniffer did not see the marker")
+	}
+	packets := o.taken(&o.packets)
+	return slices.DeleteFunc(packets, func(p string) bool { return p == "udp "+marker }), nil
+}
+
+// told returns what the servers of the given ports of this namespace heard so far, and forgets it. A server takes connections in
+// their order: the marker's is the last.
+func (o *outside) told(ports ...int) ([]string, error) {
+	var own []string
+	for _, port := range ports {
+		c, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, c.LocalAddr().String())
+		_, err = io.WriteString(c, fmt.Sprint("marker ", port))
+		if err = errors.Join(err, c.(*net.TCPConn).CloseWrite()); err == nil {
+			_, err = io.ReadAll(c)
+		}
+		c.Close()
+		if err != nil || !o.waits(&o.heard, fmt.Sprint("marker ", port)) {
+			return nil, fmt.Errorf("the server of port %d did not hear the marker: %v", port, err)
+		}
+	}
+	return slices.DeleteFunc(o.taken(&o.heard), func(h string) bool {
+		return strings.Contains(h, "marker ") || slices.ContainsFunc(own, func(a string) bool { return h == "connected: "+a })
+	}), nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"time"
 )
 
 // The addresses of the world. The public ones belong to nobody here: nothing leaves the namespaces.
@@ -58,8 +57,9 @@ func world(ctx context.Context, t *tally, args []string) error {
 	if err != nil {
 		return fmt.Errorf("making the world: %w", err)
 	}
-	here := &outside{} // the host's own servers
-	for _, port := range []int{7000, 7001} {
+	here := &outside{changed: make(chan struct{})} // the host's own servers
+	ports := []int{7000, 7001}
+	for _, port := range ports {
 		if err := here.serve(fmt.Sprint(":", port)); err != nil {
 			return err
 		}
@@ -73,8 +73,9 @@ func world(ctx context.Context, t *tally, args []string) error {
 	if args[0] == "local" {
 		denied, granted = localTries()
 	}
-	time.Sleep(200 * time.Millisecond) // the link's own first words
-	o.taken(&o.packets)
+	if _, err := o.passed(); err != nil { // the link's own first words
+		return err
+	}
 
 	// First everything that is refused, all of it, then a look at the wire.
 	for _, d := range denied {
@@ -84,8 +85,14 @@ func world(ctx context.Context, t *tally, args []string) error {
 		}
 		t.check("refused: "+d.name, !got.OK, "it worked: %+v", got)
 	}
-	time.Sleep(300 * time.Millisecond)
-	seen, heard := o.taken(&o.packets), here.taken(&here.heard)
+	seen, err := o.passed()
+	if err != nil {
+		return err
+	}
+	heard, err := here.told(ports...)
+	if err != nil {
+		return err
+	}
 	t.check("not one packet left for any of them", len(seen) == 0, "%v", seen)
 	t.check("and no server of the host heard anything", len(heard) == 0, "%v", heard)
 	// The control of each: the same program, unconfined, as the same user, is seen.
@@ -101,8 +108,9 @@ func world(ctx context.Context, t *tally, args []string) error {
 		t.check("control: "+d.name, o.waits(&o.packets, d.packet), "the sniffer saw %v", o.taken(&o.packets))
 		o.taken(&o.packets)
 	}
-	time.Sleep(300 * time.Millisecond)
-	o.taken(&o.packets)
+	if _, err := o.passed(); err != nil {
+		return err
+	}
 	o.taken(&o.heard)
 	here.taken(&here.heard)
 	for _, g := range granted {
@@ -112,8 +120,11 @@ func world(ctx context.Context, t *tally, args []string) error {
 		}
 		arrived := g.packet != "" && o.waits(&o.packets, g.packet) && o.waits(&o.heard, "token") || g.packet == "" && here.waits(&here.heard, "token")
 		t.check("granted: "+g.name, got.OK && arrived, "%+v, arrived %v", got, arrived)
-		time.Sleep(100 * time.Millisecond)
-		stray := slices.DeleteFunc(o.taken(&o.packets), func(p string) bool { return p == g.packet })
+		left, err := o.passed()
+		if err != nil {
+			return err
+		}
+		stray := slices.DeleteFunc(left, func(p string) bool { return p == g.packet })
 		t.check("and nothing else left", len(stray) == 0, "%v", stray)
 		o.taken(&o.heard)
 		here.taken(&here.heard)
