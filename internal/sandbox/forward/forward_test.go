@@ -474,7 +474,13 @@ func TestStopEndsWhatIsOpen(t *testing.T) {
 			ended <- err
 		}()
 	}
-	stop()
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); stop() }()
+	select {
+	case <-stopped:
+	case <-time.After(patience):
+		t.Fatal("what is open keeps the end waiting")
+	}
 	for _, c := range inner {
 		if err := <-ended; !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("the server saw %v", err)
@@ -484,6 +490,61 @@ func TestStopEndsWhatIsOpen(t *testing.T) {
 		}
 	}
 	goleak.VerifyNone(t, leaks)
+}
+
+// However many connections are opened, a bounded number of them is carried; the others wait, and come when there is room.
+//
+// proves A-POL-06, A-SBX-05
+func TestConnectionsAreBounded(t *testing.T) {
+	var now, most atomic.Int32
+	to := outside(t, "127.0.0.1:0", func(c *net.TCPConn) {
+		for n := now.Add(1); ; {
+			if m := most.Load(); n <= m || most.CompareAndSwap(m, n) {
+				break
+			}
+		}
+		defer now.Add(-1)
+		io.ReadAll(c)
+	})
+	var all []sandbox.Listening
+	var at []string
+	for _, id := range []string{"n1", "n2"} {
+		l, in := inside(t, sandbox.NetworkRule{ID: id, Address: to})
+		all, at = append(all, l), append(at, in)
+	}
+	stop, err := New(Options{Audit: &journal{room: -1}}).Serve(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	// The servers' own count is the barrier; a little longer, for what must not come.
+	settle := func(want int32) {
+		for deadline := time.Now().Add(patience); now.Load() < want && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond) //nolint
+		}
+		for range 50 {
+			time.Sleep(time.Millisecond) //nolint
+		}
+	}
+	var conns []*net.TCPConn
+	open := func(rule, n int) {
+		for range n {
+			conns = append(conns, connect(t, at[rule]))
+		}
+	}
+	open(0, maxOfOneRule+10)
+	settle(maxOfOneRule)
+	if got := most.Load(); got != maxOfOneRule {
+		t.Errorf("one rule carries %d connections, want %d", got, maxOfOneRule)
+	}
+	open(1, maxConnections-maxOfOneRule+10)
+	settle(maxConnections)
+	if got := most.Load(); got != maxConnections {
+		t.Errorf("the sandbox carries %d connections, want %d", got, maxConnections)
+	}
+	for _, c := range conns {
+		c.Close()
+	}
 }
 
 // Whatever is sent in whatever pieces arrives whole and in order, both ways, as on a direct connection.

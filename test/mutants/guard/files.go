@@ -127,6 +127,9 @@ var protectedGuards = []Guard{
 	{"the sweep is journalled before anything runs", []string{"A-POL-13", "A-TX-04"}, broker,
 		"return []journal.Step{step}, err\n}", "return nil, err\n}",
 		broker, "TestWhatATaskLeavesIsMovedAlsoAfterACrash"},
+	{"protected paths are read-only inside", []string{"A-POL-13"}, mounts,
+		"if g.ReadOnly {\n\t\tset.Attr_set = ReadOnly", "if false {\n\t\tset.Attr_set = ReadOnly",
+		linux, "TestExistingToolConfigurationStays"},
 }
 
 var transactionGuards = []Guard{
@@ -250,4 +253,10 @@ var journalGuards = []Guard{
 	{"steps are journalled before they are applied", []string{"A-TX-01", "A-TX-04"}, broker,
 		"[]string{b.deps.Instance.TreePath(tempDir, name)}, steps.journalled...)", "[]string{b.deps.Instance.TreePath(tempDir, name)})",
 		broker, "TestAStopAtEveryDurableCallIsRecovered"},
+	{"a group of another task is left alone", []string{"A-TX-01", "A-TX-06"}, cgroup,
+		"&& u.Name != groupName(un.Instance, un.Task) {", `&& u.Name == "" {`,
+		cgroup, "TestRevertRefusesWhatWasNeverMadeHere"},
+	{"a group that was there before is not ours", []string{"A-TX-01", "A-TX-05"}, cgroup,
+		"if u.Before != nil && *u.Before == made {", "if u.Before != nil && made == (sandbox.FileID{}) {",
+		cgroup, "TestOnlyTheOwnDirectoryIsTouched"},
 }
