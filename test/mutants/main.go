@@ -7,6 +7,9 @@
 // when one survived, could not be built, or its test does not pass with the guard in place. Only an assertion counts: a test
 // that panics, hangs or cannot be built without the guard has noticed nothing. With -who it runs all tests of each killer's
 // package without the guard, and says which ones notice: so a killer is found for a new guard.
+//
+// Killers that passed with all guards in place are remembered in the user's cache directory until anything in the tree
+// changes. Some need root, as the sandbox's own tests do.
 package main
 
 import (
