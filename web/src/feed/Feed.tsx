@@ -2,7 +2,7 @@
 // Where the reader is stays where it is: at the end while new text comes, or at the row that is being read while rows before
 // it come, go or change their height. A focused row stays in the document. The browser's own anchoring is off (page.css).
 import { useSignalEffect } from "@preact/signals";
-import { useCallback, useId, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import type { Item, Problem } from "../contract";
 import type { OpenThread } from "../link/types";
 import { Icon } from "../parts/Icon";
@@ -61,10 +61,11 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
     return { top: edgeOf(b, o) - f.getBoundingClientRect().top, height };
   };
   const drawn = useRef<{ runs: string }>({ runs: "" });
+  const seen = useRef(false); // the first painting has what is on the screen and little more
   const make = () => {
     const v = view();
     const keep = [focused.current, tabStop, goal.current?.id].map((k) => (k === undefined ? -1 : place.current.get(k) ?? -1)).filter((k) => k >= 0);
-    return plan({ heights: sizes, top: v.top, height: v.height, margin: v.height, keep });
+    return plan({ heights: sizes, top: v.top, height: v.height, margin: seen.current ? v.height : v.height / 4, keep });
   };
   const p = make();
   drawn.current.runs = JSON.stringify(p.runs.map((r) => [r.start, r.end]));
@@ -177,6 +178,10 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
     };
   }, []);
   useLayoutEffect(settle); // after every drawing
+  useEffect(() => { // after the painting
+    seen.current = true;
+    again();
+  }, []);
   useLayoutEffect(() => {
     const o = outer.current;
     if (o && thread.first > 0 && list.length > 0 && box(o).scrollTop < box(o).clientHeight) fill();

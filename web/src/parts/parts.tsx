@@ -41,7 +41,8 @@ export function Tag({ icon, tone, spin, children }: { icon: IconName; tone?: "go
 }
 
 export function Time({ ms, class: extra = "meta" }: { ms: number; class?: string }) {
-  return <time class={extra} dateTime={new Date(ms).toISOString()} title={full(ms)}>{time(ms)}</time>;
+  // What a pointer is told takes a formatter of its own; it is made when there is a pointer.
+  return <time class={extra} dateTime={new Date(ms).toISOString()} onPointerEnter={(e) => { e.currentTarget.title = full(ms); }}>{time(ms)}</time>;
 }
 
 /** A text of ours in which `backticks` mark code. Never for text from outside. */

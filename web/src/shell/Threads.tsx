@@ -1,5 +1,5 @@
 // The thread list: the server's, newest first, one page after the other on request.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { ThreadSummary } from "../contract";
 import { memo } from "../parts/memo";
 import { Button, IconButton, Tag } from "../parts/parts";
@@ -7,14 +7,15 @@ import { ago } from "../state/format";
 import { ask, cards, connected, current, link, moreThreads, panel, show, threads } from "../state/page";
 import { texts } from "../text";
 
-/** How many rows are drawn at first and with each "Show more". */
-const step = 100;
+/** How many rows are drawn at first and with each "Show more"; and in the first painting, where more would not be seen. */
+const step = 100, few = 30;
 
 export function Threads({ closable }: { closable?: boolean }) {
   const m = texts.value;
   const list = threads.value;
   const [busy, setBusy] = useState(false);
-  const [limit, setLimit] = useState(step);
+  const [limit, setLimit] = useState(few);
+  useEffect(() => setLimit(step), []); // after the painting
   return (
     <>
       <div class="side-h"><h2 id="h-threads">{m.threads}</h2>
@@ -25,7 +26,7 @@ export function Threads({ closable }: { closable?: boolean }) {
       <ul class="tlist">
         {list.slice(0, limit).map((t) => <ThreadRow key={t.id} t={t} now={t.id === current.value} needs={cards.value.some((c) => c.thread === t.id && c.state === "pending")} joined={link().state.value?.open.get(t.id)?.head.mode === "joined"} />)}
       </ul>
-      {moreThreads.value || list.length > limit ? <Button kind="quiet" class="more" busy={busy} disabled={!connected.value && list.length <= limit} onClick={async () => {
+      {moreThreads.value || list.length > Math.max(step, limit) ? <Button kind="quiet" class="more" busy={busy} disabled={!connected.value && list.length <= limit} onClick={async () => {
         if (busy) return;
         setLimit(limit + step);
         if (list.length >= limit + step || !moreThreads.peek()) return;

@@ -1,5 +1,5 @@
-// Numbers and times through Intl, in the page's language and the reader's time zone. Times have seconds: they are evidence.
-import { language } from "../text";
+// Numbers and times in the page's language and the reader's time zone. Times have seconds: they are evidence.
+import { language, texts } from "../text";
 
 const cache = new Map<string, Intl.DateTimeFormat>();
 
@@ -10,31 +10,32 @@ function dates(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   return f;
 }
 
-const clock: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+const two = (n: number) => String(n).padStart(2, "0");
 
-/** The time of a moment; with its date when that is not today. */
+/** The time of a moment; with its date when that is not today. Written here: making a formatter costs more than a screen full of text. */
 export function time(ms: number, now = Date.now()): string {
-  const sameDay = new Date(ms).toDateString() === new Date(now).toDateString();
-  return dates(sameDay ? clock : { year: "numeric", month: "short", day: "numeric", ...clock }).format(ms);
+  const d = new Date(ms), clock = [d.getHours(), d.getMinutes(), d.getSeconds()].map(two).join(":");
+  if (d.toDateString() === new Date(now).toDateString()) return clock;
+  return texts.value.dateTime(d.getFullYear(), d.getMonth(), d.getDate(), clock);
 }
 
 export function full(ms: number): string {
-  return dates({ year: "numeric", month: "long", day: "numeric", ...clock, timeZoneName: "short" }).format(ms);
+  return dates({ year: "numeric", month: "long", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short" }).format(ms);
 }
 
 /** How long ago, up to a day; then the date. */
 export function ago(ms: number, now = Date.now()): string {
-  const rel = new Intl.RelativeTimeFormat(language.value, { numeric: "auto", style: "short" });
-  const minutes = Math.round((ms - now) / 60_000);
-  if (minutes > -1) return rel.format(0, "second");
-  if (minutes > -60) return rel.format(minutes, "minute");
-  if (minutes > -60 * 24) return rel.format(Math.round(minutes / 60), "hour");
-  const sameYear = new Date(ms).getFullYear() === new Date(now).getFullYear();
-  return dates(sameYear ? { month: "short", day: "numeric" } : { year: "numeric", month: "short", day: "numeric" }).format(ms);
+  const m = texts.value, minutes = Math.round((now - ms) / 60_000);
+  if (minutes < 1) return m.agoNow;
+  if (minutes < 60) return m.agoMinutes(minutes);
+  if (minutes < 60 * 24) return m.agoHours(Math.round(minutes / 60));
+  const d = new Date(ms);
+  return m.date(d.getFullYear() === new Date(now).getFullYear() ? undefined : d.getFullYear(), d.getMonth(), d.getDate());
 }
 
+/** A count, in groups of three digits: the same in both languages. */
 export function num(n: number): string {
-  return new Intl.NumberFormat(language.value).format(n);
+  return Number.isSafeInteger(n) ? String(n).replace(/\B(?=(\d{3})+$)/g, ",") : new Intl.NumberFormat(language.value).format(n);
 }
 
 export function bytes(n: number): string {

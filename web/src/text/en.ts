@@ -1,6 +1,8 @@
 // English texts of the page. `Backticks` mark code where a text is shown with Rich. Words of the server stay as they are.
 const s = (n: number, one: string, many: string) => (n === 1 ? one : many);
 
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 export const en = {
   // frame
   bar: "Connection",
@@ -486,6 +488,13 @@ export const en = {
   stayHere: "Stay here",
   copyAddress: "Copy address",
   openInTab: "Open in a new tab",
+
+  // times
+  agoNow: "now",
+  agoMinutes: (n: number) => `${n} min. ago`,
+  agoHours: (n: number) => `${n} hr. ago`,
+  date: (year: number | undefined, month: number, day: number) => `${months[month]} ${day}${year === undefined ? "" : `, ${year}`}`,
+  dateTime: (year: number, month: number, day: number, time: string) => `${months[month]} ${day}, ${year}, ${time}`,
 
   // announcements
   sayRequests: (n: number) => s(n, "A request needs you", `${n} requests need you`),

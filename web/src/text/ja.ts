@@ -478,6 +478,12 @@ export const ja: Messages = {
   copyAddress: "アドレスをコピー",
   openInTab: "新しいタブで開く",
 
+  agoNow: "今",
+  agoMinutes: (n) => `${n} 分前`,
+  agoHours: (n) => `${n} 時間前`,
+  date: (year, month, day) => `${year === undefined ? "" : `${year}年`}${month + 1}月${day}日`,
+  dateTime: (year, month, day, time) => `${year}年${month + 1}月${day}日 ${time}`,
+
   sayRequests: (n) => `${n} 件の要求があなた待ちです`,
   sayUnknown: "メッセージが届いたかどうか不明です",
   sayTurnDone: "ターンが終わりました",
