@@ -16,15 +16,20 @@ const Ellipsis = "…"
 
 // Escape returns s with every control, format (bidi, zero width), line and paragraph separator, private use,
 // surrogate and invalid byte written as an escape: \n, \t, \r, \xNN, \u{NNNN}. A backslash is doubled, so that
-// the result is unambiguous.
+// the result is unambiguous. So is a combining mark that draws on what is none of its writing: see marks.
 func Escape(s string) string {
 	if plain(s) {
 		return s
 	}
 	var b strings.Builder
+	var m marks
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		b.WriteString(escapeRune(r, n, s[i]))
+		if m.strange(r) {
+			b.WriteString(number(r))
+		} else {
+			b.WriteString(escapeRune(r, n, s[i]))
+		}
 		i += n
 	}
 	return b.String()
@@ -50,6 +55,7 @@ func line(s string, limit int, escapeRune func(r rune, n int, first byte) string
 		return s
 	}
 	var b strings.Builder
+	var m marks
 	fit := -1 // length of b at the last place where the ellipsis still fits
 	for i := 0; i < len(s); {
 		if b.Len()+len(Ellipsis) <= limit {
@@ -57,6 +63,9 @@ func line(s string, limit int, escapeRune func(r rune, n int, first byte) string
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
 		e := escapeRune(r, n, s[i])
+		if m.strange(r) {
+			e = number(r)
+		}
 		if b.Len()+len(e) > limit {
 			if fit < 0 {
 				return ""
@@ -93,10 +102,12 @@ func escapeRune(r rune, n int, first byte) string {
 	case r < 0x20 || r == 0x7f:
 		return fmt.Sprintf(`\x%02x`, r)
 	case unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) || invisible(r):
-		return fmt.Sprintf(`\u{%04x}`, r)
+		return number(r)
 	}
 	return string(r)
 }
+
+func number(r rune) string { return fmt.Sprintf(`\u{%04x}`, r) }
 
 // invisible lists characters outside category C that print as nothing or as a plain space look-alike.
 func invisible(r rune) bool {

@@ -24,7 +24,7 @@ func TestEscape(t *testing.T) {
 		"a\U0001d159b":  `a\u{1d159}b`,
 		"a\ufffcb":      `a\u{fffc}b`,
 		"\u115f\u1160\u034f\u17b4\u17b5\uffa0\u2065\ufff0\ufe0f\u180b\U00016fe4\ufffe": `\u{115f}\u{1160}\u{034f}\u{17b4}\u{17b5}\u{ffa0}\u{2065}\u{fff0}\u{fe0f}\u{180b}\u{16fe4}\u{fffe}`,
-		"é\u0301한글\ufffd": "é\u0301한글\ufffd",
+		"é\u0301한글\ufffd": "é\\u{0301}한글\ufffd",
 	} {
 		if got := Escape(in); got != want {
 			t.Errorf("Escape(%q) = %q, want %q", in, got, want)

@@ -189,6 +189,7 @@ export interface Draft {
   thread: string;
   text: string;
   revision: number;
+  base?: number;
 }
 
 export interface Excerpt {

@@ -14,9 +14,35 @@ function escape(c: string): string {
   return n < 0x20 || n === 0x7f ? "\\x" + n.toString(16).padStart(2, "0") : "\\u{" + n.toString(16).padStart(4, "0") + "}";
 }
 
+const number = (c: string) => "\\u{" + (c.codePointAt(0) ?? 0).toString(16).padStart(4, "0") + "}";
+
+// Combining marks as internal/visible/marks.go judges them: one that composes with what is before it, or belongs to the writing
+// system of its letter, is ordinary; all others can strike out, cover or decorate any text.
+const mark = /[\p{Mn}\p{Me}]/u, letter = /[\p{L}\p{Mc}]/u, anyWriting = /[\p{Script=Inherited}\p{Script=Common}]/u, arabic = /[\u064b-\u0655\u0670]/, maxMarks = 3;
+
 /** The exact form of visible.Escape: one line, unambiguous. */
 export function visible(s: string): string {
-  return s.replace(unseen, escape);
+  if (!mark.test(s)) return s.replace(unseen, escape);
+  let out = "", base = "", count = 0;
+  for (const c of s) {
+    const seen = c.replace(unseen, escape);
+    if (!mark.test(c) || seen !== c) {
+      if (!mark.test(c)) {
+        base = letter.test(c) ? c : "";
+        count = 0;
+      }
+      out += seen;
+      continue;
+    }
+    const one = base === "" ? "" : (base + c).normalize("NFC");
+    if (base !== "" && [...one].length === 1) base = one;
+    else if (base === "" || ++count > maxMarks || (anyWriting.test(c) && !arabic.test(c))) {
+      out += number(c);
+      continue;
+    }
+    out += c;
+  }
+  return out;
 }
 
 // What can make a line of code or output read differently from what it is. Line feeds, tabs and backslashes are ordinary there.

@@ -11,9 +11,9 @@ export const key = (c: string) => c.repeat(43);
 
 /** Lets everything that can happen now happen. */
 export async function settle(): Promise<void> {
-  for (let i = 0; i < 30; i++) {
+  for (let i = 0; i < 48; i++) {
     await new Promise((r) => setImmediate(r));
-    if (i % 8 === 0) await crypto.subtle.digest("SHA-256", new Uint8Array(1)); // what was asked of other threads before
+    if (i % 4 === 0) await crypto.subtle.digest("SHA-256", new Uint8Array(1)); // what was asked of other threads before
   }
 }
 

@@ -8,7 +8,7 @@ import { troubles, trouble, next, chooseNext } from "../src/composer/send";
 import { chosen, choose } from "../src/dock/settled";
 import { isOpen, readWhole, setOpen, whole, key } from "../src/feed/state";
 import { heightOf, setHeight, spotOf } from "../src/feed/spots";
-import { aside, dropAside, fold, peekText, sent, setText } from "../src/state/drafts";
+import { aside, dropAside, fold, peekText, sent, setText, takeBack } from "../src/state/drafts";
 import { ownerIs } from "../src/state/owner";
 import { current, dialog, leaving, seek, show, usePage } from "../src/state/page";
 
@@ -99,6 +99,55 @@ test("the worker's draft wins only when it is newer, and sending empties the box
   assert.equal(peekText("t"), "more");
   sent("t", "more");
   assert.equal(peekText("t"), "");
+});
+
+// What one tab writes on top of another's is one text; what they write at once is two, and both are kept.
+//
+// proves R-REC-03
+test("two tabs in one draft: the later text stands, the other one is set aside and can be taken back", () => {
+  const { s } = page();
+  let now = Date.now() + 2e6;
+  const at = (thread: string, text: string, revision: number, base: number) => fold(state(owner({ account: "tabs" }), [{ thread, text, revision, base }]));
+  s.value = state(owner({ account: "tabs" }));
+  fold(s.value);
+  const left = () => aside.value.filter((a) => a.why === "tabs").map((a) => a.text);
+  at("g", "one", now, 0);
+  at("g", "one two", now + 1, now);
+  at("g", "three", now + 2, now + 1); // it was known, and deleted on purpose
+  assert.deepEqual([peekText("g"), left()], ["three", []]);
+  // Typed here, and later elsewhere without knowing it.
+  setText("a", "mine");
+  at("a", "theirs", (now += 10), 0);
+  assert.deepEqual([peekText("a"), left()], ["theirs", ["mine"]]);
+  at("a", "theirs", now, 0);
+  assert.deepEqual(left(), ["mine"], "once");
+  const kept = aside.value.find((a) => a.text === "mine")!;
+  takeBack(kept);
+  assert.deepEqual([peekText("a"), left()], ["theirs\n\nmine", []]);
+  // Typed elsewhere before, and unknown here.
+  at("b", "start", now, 0);
+  setText("b", "start and mine");
+  at("b", "start and theirs", now + 0.5, now);
+  assert.deepEqual([peekText("b"), left()], ["start and mine", ["start and theirs"]]);
+  at("b", "start and theirs", now + 0.5, now);
+  assert.equal(left().length, 1, "once");
+  dropAside(aside.value.at(-1)!.id);
+  // The same moment.
+  at("c", "x", now, 0);
+  setText("c", "yes");
+  at("c", "no", Math.max(Date.now(), now + 1), now);
+  assert.ok(peekText("c") === "no" && left().includes("yes"));
+  // What stands in the winner is not lost, so nothing is said.
+  setText("d", "begun");
+  at("d", "begun and gone on", (now += 10), 0);
+  assert.ok(!left().includes("begun"));
+  // Another owner gets nothing of it into a box.
+  const before = aside.value.length;
+  fold(state(owner({ account: "other" })));
+  assert.ok(before > 0 && aside.value.every((a) => a.why === "owner"));
+  takeBack(aside.value[0]!);
+  assert.equal(peekText(aside.value[0]!.thread), "");
+  for (const a of aside.value) dropAside(a.id);
 });
 
 // proves R-PRI-05

@@ -7,6 +7,7 @@ import { replies } from "../src/dock/Questions";
 import { choiceName } from "../src/dock/title";
 import type { Card, QuestionsView } from "../src/contract";
 import { Announcer, type Region } from "../src/state/announce";
+import { turnEnded } from "../src/state/say";
 import { parse } from "../src/state/settings";
 import { en } from "../src/text/en";
 import { statusOf } from "../src/shell/status";
@@ -50,6 +51,21 @@ test("a card is inert until it has stood still, and again after every move", () 
   t.look(box, settleMs);
   t.reset();
   assert.equal(t.look(box, settleMs + 1), false);
+});
+
+// proves R-UI-02
+test("the end of a turn is news, also when nobody saw it run, and only once", () => {
+  const t = (id: string | undefined, status: string | undefined, thread = "t") => ({ thread, id, status });
+  for (const [before, now, want] of [
+    [t("a", "running"), t("a", "completed"), true],
+    [t("a", "completed"), t("b", "completed"), true], // it began and ended within one batch
+    [t(undefined, undefined), t("a", "failed"), true],
+    [t("a", "completed"), t("a", "completed"), false],
+    [t("a", "running"), t("b", "running"), false],
+    [t("a", "completed"), t("b", "running"), false],
+    [t("a", "running"), t("b", "completed", "other"), false], // another thread was opened
+    [undefined, t("a", "completed"), false],
+  ] as const) assert.equal(turnEnded(before, now), want, JSON.stringify([before, now]));
 });
 
 function announcer() {

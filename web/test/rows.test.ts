@@ -1,3 +1,4 @@
+import { grouped } from "../src/feed/notices";
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { Card, Item, Outcome, ThreadHead } from "../src/contract";
@@ -52,4 +53,15 @@ test("what a tool returned is text, a note about a picture, or shown as it came"
   assert.deepEqual(parts('{"type":"text","text":"a"}\n{"type":"image","data":"AAAA","mimeType":"image/svg+xml"}\n{"type":"image","data":"AA\n{"type":"x"}\nnot json'), [
     { kind: "text", text: "a" }, { kind: "image", mime: "image/svg+xml", bytes: 3 }, { kind: "image", mime: "", bytes: 0 }, { kind: "raw", text: '{"type":"x"}' }, { kind: "raw", text: "not json" },
   ]);
+});
+
+test("a flood of notices is few lines that count", () => {
+  const n = (id: number, shown: string, thread = "t") => ({ id, kind: "error" as const, thread, shown, atMs: id });
+  assert.deepEqual(grouped([], 5), { said: [], left: 0 });
+  const same = grouped(Array.from({ length: 200 }, (_, i) => n(i, "again")), 5);
+  assert.deepEqual([same.said.map((x) => [x.notice.id, x.times]), same.left], [[[199, 200]], 0]);
+  const mixed = grouped([n(1, "a"), n(2, "b"), n(3, "a"), n(4, "a", "other")], 5);
+  assert.deepEqual(mixed.said.map((x) => [x.notice.id, x.times]), [[2, 1], [3, 2], [4, 1]]);
+  const many = grouped(Array.from({ length: 100 }, (_, i) => n(i, "text " + (i % 50))), 5);
+  assert.deepEqual([many.said.map((x) => x.notice.id), many.left], [[95, 96, 97, 98, 99], 90]);
 });

@@ -20,7 +20,7 @@ test("both languages have the same texts, of the same kind, none empty by accide
 
 // proves R-UI-02
 test("Japanese texts are Japanese, but for punctuation and examples", () => {
-  const neutral = new Set<string>(["comma", "stop", "ofTotal", "faultCount"]);
+  const neutral = new Set<string>(["quoted", "comma", "stop", "ofTotal", "faultCount"]);
   for (const k of keys) {
     const t = typeof ja[k] === "string" ? (ja[k] as string) : (ja[k] as (...a: unknown[]) => string)(2, 2);
     if (t !== "" && !neutral.has(k)) assert.match(t, /[\u3040-\u30ff\u4e00-\u9fff\uff00-\uffef]/, k);

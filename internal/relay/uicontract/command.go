@@ -212,11 +212,13 @@ type TurnRef struct {
 }
 
 // Draft is the unsent text of one thread. Thread "" is the text for a thread that does not exist yet. A Revision that is
-// not above the worker's is ignored, so that a late message of another tab does not undo newer text.
+// not above the worker's is ignored, so that a late message of another tab does not undo newer text. Base is the last revision of
+// the worker's that its writer knew: whoever has a later one sees that two tabs wrote at once, and keeps the text that lost.
 type Draft struct {
 	Thread   relay.ThreadID `json:"thread"`
 	Text     string         `json:"text"`
 	Revision int64          `json:"revision"`
+	Base     int64          `json:"base,omitzero"`
 }
 
 // Answered tells whether an answer was handed over; nobody can tell when it was not (R-REC-07).

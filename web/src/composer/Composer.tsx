@@ -3,8 +3,8 @@ import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { Problem } from "../contract";
 import { Icon } from "../parts/Icon";
 import { Button, copy, ProblemNote } from "../parts/parts";
-import { aside, dropAside, setText, textOf } from "../state/drafts";
-import { ask, connected, current, link, live, models, opened, opening, owner, waiting } from "../state/page";
+import { aside, dropAside, setText, takeBack, textOf, type Aside } from "../state/drafts";
+import { ask, connected, current, link, live, models, opened, opening, owner, threads, waiting } from "../state/page";
 import { settings } from "../state/settings";
 import { useSay } from "../state/say";
 import { texts } from "../text";
@@ -63,19 +63,27 @@ function Kept({ thread }: { thread: string }) {
   );
 }
 
-/** Texts of another owner: for copying only. */
+/** Texts that stand in no box: another owner's, for copying only, and those that lost against another tab's. */
 function SetAside() {
-  const m = texts.value;
   return (
     <>
       {aside.value.map((a) => (
-        <section key={a.id} class="draft" aria-label={m.setAside}>
-          <p class="muted">{m.setAsideWhy}</p>
-          <p class="typed">{a.text}</p>
-          <div class="row"><Button icon="copy" onClick={() => void copy(a.text)}>{m.copy}</Button><Button onClick={() => dropAside(a.id)}>{m.discard}</Button></div>
-        </section>
+        <Left key={a.id} a={a} />
       ))}
     </>
+  );
+}
+
+function Left({ a }: { a: Aside }) {
+  const m = texts.value;
+  const tabs = a.why === "tabs", thread = threads.value.find((t) => t.id === a.thread)?.shownTitle;
+  useSay("polite", tabs ? m.asideTabs : "");
+  return (
+    <section class="draft" aria-label={tabs ? m.asideTabs : m.setAside}>
+      <p class="muted">{tabs ? m.asideTabsWhy : m.setAsideWhy}{tabs && a.thread !== current.value && thread ? <> <q>{thread}</q></> : null}</p>
+      <p class="typed">{a.text}</p>
+      <div class="row"><Button icon="copy" onClick={() => void copy(a.text)}>{m.copy}</Button>{tabs && a.thread === current.value ? <Button onClick={() => takeBack(a)}>{m.asideTake}</Button> : null}<Button onClick={() => dropAside(a.id)}>{m.discard}</Button></div>
+    </section>
   );
 }
 

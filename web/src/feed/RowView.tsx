@@ -4,6 +4,7 @@ import { askTitle } from "../dock/title";
 import { Icon } from "../parts/Icon";
 import { memo } from "../parts/memo";
 import { ProblemNote, Tag, Time } from "../parts/parts";
+import { num } from "../state/format";
 import { texts } from "../text";
 import { GoToRequest, ItemView, Plan } from "./ItemView";
 import { Uncertain } from "./Uncertain";
@@ -55,7 +56,7 @@ export const RowView = memo(function RowView({ row, head }: { row: Row; head: st
     case "notice":
       return (
         <div class="note bad">
-          <h2 class="item-h" id={head}><Icon name="warn" /><span class="who">{m.serverError}</span> <Time ms={row.notice.atMs} /></h2>
+          <h2 class="item-h" id={head}><Icon name="warn" /><span class="who">{m.serverError}</span> {row.times > 1 ? <span class="meta">{m.saidTimes(num(row.times))} </span> : null}<Time ms={row.notice.atMs} /></h2>
           {row.notice.shown ? <p><q>{row.notice.shown}</q></p> : null}
           {row.notice.problem ? <ProblemNote problem={row.notice.problem} tone="plain" /> : null}
         </div>

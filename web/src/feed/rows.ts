@@ -1,5 +1,6 @@
 // The rows of a transcript: the items of the worker's window, then what belongs to the end of it. Pure.
 import type { Card, Item, Notice, Outcome, ThreadHead } from "../contract";
+import { grouped } from "./notices";
 
 export type Row =
   | { id: string; kind: "item"; item: Item; turn?: { at?: number }; cards: readonly Card[]; outcome?: Outcome }
@@ -7,7 +8,7 @@ export type Row =
   | { id: string; kind: "turnError"; shown: string }
   | { id: string; kind: "outcome"; outcome: Outcome }
   | { id: string; kind: "card"; card: Card }
-  | { id: string; kind: "notice"; notice: Notice };
+  | { id: string; kind: "notice"; notice: Notice; times: number };
 
 export interface Source {
   head: ThreadHead;
@@ -49,7 +50,8 @@ export function rows(s: Source, before: readonly Row[] = []): Row[] {
   if (s.head.shownTurnError && s.head.turnStatus === "failed") add({ id: "error:" + (s.head.turn ?? ""), kind: "turnError", shown: s.head.shownTurnError });
   // A request about no item that is here: shown where the transcript ends, as long as it is open or of the last turn.
   for (const c of loose) if (c.state === "pending" || c.state === "answering" || !c.turn || c.turn === s.head.turn) add({ id: "card:" + c.id, kind: "card", card: c });
-  for (const n of s.notices) if (n.thread === thread && n.kind === "error") add({ id: "notice:" + n.id, kind: "notice", notice: n });
+  // A flood of errors is no transcript: the details say how many there were.
+  for (const n of grouped(s.notices.filter((n) => n.thread === thread && n.kind === "error"), 5).said) add({ id: "notice:" + n.notice.id, kind: "notice", ...n });
   const shown = new Set(s.items.map((i) => i.operation));
   for (const o of byOperation.values()) {
     if (o.kind === "turn.send" && o.text && (o.state === "outcomeUnknown" || o.state === "notSent" || (o.state === "sent" && !shown.has(o.operation)))) {
@@ -74,7 +76,7 @@ function same(a: Row | undefined, b: Row): Row {
     case "card":
       return a.kind === "card" && a.card === b.card ? a : b;
     case "notice":
-      return a.kind === "notice" && a.notice === b.notice ? a : b;
+      return a.kind === "notice" && a.notice === b.notice && a.times === b.times ? a : b;
   }
 }
 

@@ -45,6 +45,11 @@ export function Time({ ms, class: extra = "meta" }: { ms: number; class?: string
   return <time class={extra} dateTime={new Date(ms).toISOString()} onPointerEnter={(e) => { e.currentTarget.title = full(ms); }}>{time(ms)}</time>;
 }
 
+/** A thread's title is its writer's word and stands in quotes, so that none can pass for a word of this page. */
+export function ThreadTitle({ given, own }: { given: string; own: string }) {
+  return given ? <q class="title">{given}</q> : <>{own}</>;
+}
+
 /** A text of ours in which `backticks` mark code. Never for text from outside. */
 export function Rich({ children }: { children: string }) {
   return <>{children.split("`").map((part, i) => (i % 2 === 0 ? part : <code key={i}>{part}</code>))}</>;

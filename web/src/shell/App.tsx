@@ -5,7 +5,7 @@ import { Composer } from "../composer/Composer";
 import { Dock } from "../dock/Dock";
 import { Feed } from "../feed/Feed";
 import { Sprite } from "../parts/Icon";
-import { Button, Dialog, IconButton } from "../parts/parts";
+import { Button, Dialog, IconButton, ThreadTitle } from "../parts/parts";
 import { connected, connection, current, dialog, leaving, opened, opening, panel, ready, threads, waiting } from "../state/page";
 import { alert, polite } from "../state/say";
 import { texts } from "../text";
@@ -72,7 +72,7 @@ function Main() {
   useSignalEffect(() => {
     const n = waiting.value.length;
     const title = opened.value?.head.thread.shownTitle;
-    document.title = `${n > 0 ? `(${n}) ` : ""}${title ? title + " - " : ""}relaycodex`;
+    document.title = `${n > 0 ? `(${n}) ` : ""}${title ? texts.value.quoted(title) + " - " : ""}relaycodex`;
   });
   if (noCodex()) return <div class="app"><Bar /><NoCodex /></div>;
   const showDetails = !mid || (which === "details" && !narrow);
@@ -93,11 +93,11 @@ function Thread() {
   const t = opened.value;
   const id = current.value;
   const listed = threads.value.find((x) => x.id === id);
-  const title = id === "" ? m.newThread : t?.head.thread.shownTitle || listed?.shownTitle || m.untitled;
+  const given = id === "" ? "" : t?.head.thread.shownTitle || listed?.shownTitle || "";
   return (
     <main class="main" aria-labelledby="h-thread">
       <div class="thread-h">
-        <h1 id="h-thread" tabIndex={-1} title={title}>{title}</h1>
+        <h1 id="h-thread" tabIndex={-1} {...(given ? { title: m.quoted(given) } : {})}><ThreadTitle given={given} own={id === "" ? m.newThread : m.untitled} /></h1>
         {t?.head.thread.shownCwd ? <span class="path" title={t.head.thread.shownCwd}><span class="vh">{m.root} </span>{t.head.thread.shownCwd}</span> : null}
         <span class="grow" />
         {t ? <Button kind="quiet" class="wide-only" aria-haspopup="dialog" onClick={() => { dialog.value = "plain"; }}>{m.plainPage}</Button> : null}

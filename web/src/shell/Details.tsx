@@ -1,6 +1,7 @@
 // Details: what is so, as opposed to what happened.
 import { settledText } from "../dock/settled";
 import { askTitle } from "../dock/title";
+import { grouped } from "../feed/notices";
 import { diff } from "../feed/rows";
 import { Icon } from "../parts/Icon";
 import { IconButton, Time } from "../parts/parts";
@@ -13,7 +14,7 @@ export function Details({ closable }: { closable?: boolean }) {
   const t = opened.value;
   const s = t?.head.settings, u = t?.head.usage;
   const settled = cards.value.filter((c) => c.thread === current.value && c.state !== "pending" && c.state !== "answering" && c.state !== "refused").slice(-20).reverse();
-  const list = notices.value.filter((n) => !n.thread || n.thread === current.value).slice(-20).reverse();
+  const { said, left } = grouped(notices.value.filter((n) => !n.thread || n.thread === current.value), 20);
   const files = t ? changed(t.items) : [];
   const lost = [syncFailed.value.get(""), syncFailed.value.get(current.value)].filter((x) => x !== undefined);
   return (
@@ -35,7 +36,7 @@ export function Details({ closable }: { closable?: boolean }) {
       {lost.length > 0 ? <><h3>{m.syncLost}</h3><ul class="flat">{lost.map((f, i) => <li key={i}><Icon name="warn" tone="attn" />{problemText(f.problem).text}</li>)}</ul></> : null}
       {files.length > 0 ? <><h3>{m.filesChanged}</h3><ul class="flat">{files.map((f) => <li key={f.path}><code>{f.path}</code>{f.exact ? <span class="meta"> {f.ins > 0 ? <span class="ins-n">+{num(f.ins)} </span> : null}{f.del > 0 ? <span class="del-n">−{num(f.del)}</span> : null}</span> : null}</li>)}</ul></> : null}
       {settled.length > 0 ? <><h3>{m.settledRequests}</h3><ul class="flat">{settled.map((c) => { const x = settledText(m, c); return <li key={c.id}><Icon name={x.icon} tone={x.tone} />{askTitle(m, c)} <span class="meta wrap">{x.text}</span> <Time ms={c.atMs} /></li>; })}</ul></> : null}
-      {list.length > 0 ? <><h3>{m.notices}</h3><ul class="flat">{list.map((n) => <li key={n.id}><Icon name={n.kind === "error" ? "warn" : n.kind === "refused" ? "lock" : n.kind === "warning" || n.kind === "deprecation" ? "warn" : "ring"} tone={n.kind === "error" ? "bad" : undefined} />{n.shown ? <q>{n.shown}</q> : null}{n.problem ? problemText(n.problem).text : null} <Time ms={n.atMs} /></li>)}</ul></> : null}
+      {said.length > 0 ? <><h3>{m.notices}</h3><ul class="flat">{said.reverse().map(({ notice: n, times }) => <li key={n.id}><Icon name={n.kind === "error" ? "warn" : n.kind === "refused" ? "lock" : n.kind === "warning" || n.kind === "deprecation" ? "warn" : "ring"} tone={n.kind === "error" ? "bad" : undefined} />{n.shown ? <q>{n.shown}</q> : null}{n.problem ? problemText(n.problem).text : null} {times > 1 ? <span class="meta">{m.saidTimes(num(times))} </span> : null}<Time ms={n.atMs} /></li>)}{left > 0 ? <li class="muted">{m.noticesLeft(left, num(left))}</li> : null}</ul></> : null}
     </>
   );
 }

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ThreadSummary } from "../contract";
 import { memo } from "../parts/memo";
-import { Button, IconButton, Tag } from "../parts/parts";
+import { Button, IconButton, Tag, ThreadTitle } from "../parts/parts";
 import { ago } from "../state/format";
 import { ask, cards, connected, current, link, moreThreads, panel, show, threads } from "../state/page";
 import { texts } from "../text";
@@ -42,7 +42,7 @@ const ThreadRow = memo(function ThreadRow({ t, now, needs, joined }: { t: Thread
   const m = texts.value;
   return (
     <li><a href={"#thread"} {...(now ? { "aria-current": "true" as const } : {})} onClick={(e) => { e.preventDefault(); void show(t.id); }}>
-      <span class="t-name">{t.shownTitle || m.untitled}</span>
+      <span class="t-name"><ThreadTitle given={t.shownTitle} own={m.untitled} /></span>
       <span class="t-meta">{tag(t, needs, joined)}{t.foreign ? <span>{m.foreign}</span> : null}{t.ephemeral ? <span>{m.ephemeral}</span> : null}<time dateTime={new Date(t.updatedAt * 1000).toISOString()}>{ago(t.updatedAt * 1000)}</time></span>
     </a></li>
   );

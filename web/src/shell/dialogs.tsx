@@ -172,7 +172,7 @@ function SearchDialog() {
       {where === "thread" && hits ? (
         <ul class="hits">{hits.hits.map((h) => <li key={h.item}><a href="#transcript" onClick={(e) => { e.preventDefault(); go(h); }}><span class="who">{whoOf(h)}</span> <span class="hit"><Hit text={h.shown} query={hits.of} /></span> <span class="meta">{num(h.position + 1)}</span></a></li>)}</ul>
       ) : where === "names" && named !== undefined ? (
-        <ul class="hits">{threads.value.map((x) => <li key={x.id}><a href="#thread" onClick={(e) => { e.preventDefault(); close(); void show(x.id); }}><span class="who">{m.thread}</span> <span class="hit"><Hit text={x.shownTitle || m.untitled} query={named} /></span></a></li>)}</ul>
+        <ul class="hits">{threads.value.map((x) => <li key={x.id}><a href="#thread" onClick={(e) => { e.preventDefault(); close(); void show(x.id); }}><span class="who">{m.thread}</span> <span class="hit">{x.shownTitle ? <q class="title"><Hit text={x.shownTitle} query={named} /></q> : m.untitled}</span></a></li>)}</ul>
       ) : null}
       {where === "thread" && t?.head.older ? <div class="row"><Button kind="quiet" disabled={!connected.value} onClick={async () => { const r = await ask("thread.older", { thread }); if (r.done) setRound(round + 1); else setProblem(r.problem ?? "lost"); }}>{m.searchOlder}</Button></div> : null}
     </Dialog>
@@ -212,7 +212,7 @@ function PlainDialog() {
   }, [first, id]);
   const text = t ? plainText(m, t.items) : "";
   return (
-    <Dialog title={t?.head.thread.shownTitle || m.untitled} class="plainview" onClose={close}>
+    <Dialog title={t?.head.thread.shownTitle ? m.quoted(t.head.thread.shownTitle) : m.untitled} class="plainview" onClose={close}>
       <p class="muted">{m.plainWhat} {t?.head.older ? m.plainOlder : ""} {first > 0 ? m.readingEarlier : ""}</p>
       <div class="row"><Button autofocus onClick={close}>{m.close}</Button><CopyButton plain label={m.copyAll} text={() => text} /></div>
       <pre class="wrap" tabIndex={0} role="group" aria-label={m.plainPage}>{text}</pre>

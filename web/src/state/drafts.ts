@@ -1,6 +1,9 @@
 // Texts that are being written, one per thread ("" is a thread that does not exist yet). They live here and in the worker:
 // the page's copy survives a lost worker, the worker's a reload. Nothing of them is stored on disk.
 //
+// Two tabs may write in one draft. What one of them writes on top of what it knows is the same text going on; when they wrote at
+// once, the later text stands in both message boxes and the other one is set aside in every tab that had it.
+//
 // A text belongs to the owner under whom it was written. When another owner comes, it is set aside: shown for copying, never
 // put into a message box of somebody else.
 import { computed, effect, signal } from "@preact/signals";
@@ -13,12 +16,16 @@ interface Local {
   revision: number;
   /** The revision that the worker has, as far as is known. */
   kept: number;
+  /** The last revision of the worker's, or one on its way to it, that the text goes on from. */
+  base: number;
 }
 
+/** A text that stands in no message box any more: another owner's, or one that lost against another tab's. */
 export interface Aside {
   id: number;
   thread: string;
   text: string;
+  why: "owner" | "tabs";
 }
 
 const locals = signal<ReadonlyMap<string, Local>>(new Map());
@@ -41,7 +48,7 @@ export function peekText(thread: string): string {
 export function setText(thread: string, text: string): void {
   const old = locals.peek().get(thread);
   if (old?.text === text) return;
-  put(thread, { text, revision: Math.max(Date.now(), (old?.revision ?? 0) + 1), kept: old?.kept ?? 0 });
+  put(thread, { text, revision: Math.max(Date.now(), (old?.revision ?? 0) + 1), kept: old?.kept ?? 0, base: old?.base ?? 0 });
   later(250);
 }
 
@@ -52,6 +59,20 @@ export function sent(thread: string, text: string): void {
 
 export function dropAside(id: number): void {
   aside.value = aside.value.filter((a) => a.id !== id);
+}
+
+/** Puts a text that was set aside behind the draft of its thread. */
+export function takeBack(a: Aside): void {
+  if (a.why !== "tabs") return;
+  const now = peekText(a.thread);
+  setText(a.thread, now.trim() === "" ? a.text : now.replace(/\s*$/, "\n\n") + a.text);
+  dropAside(a.id);
+}
+
+/** Keeps a text that is nowhere else: not in what stands now, and not set aside already. */
+function keep(thread: string, text: string, stands: string): void {
+  if (text.trim() === "" || stands.includes(text.trim()) || aside.peek().some((a) => a.thread === thread && a.text.includes(text.trim()))) return;
+  aside.value = [...aside.peek(), { id: ++asideId, thread, text, why: "tabs" }];
 }
 
 function put(thread: string, l: Local): void {
@@ -71,11 +92,21 @@ async function flush(): Promise<void> {
   if (link().phase.peek().name !== "live" || !s?.owner || name(s.owner) !== writer) return;
   for (const [thread, l] of locals.peek()) {
     if (l.kept >= l.revision) continue;
-    const draft: Draft = { thread, text: l.text, revision: l.revision };
+    const draft: Draft = { thread, text: l.text, revision: l.revision, ...(l.base > 0 ? { base: l.base } : {}) };
+    put(thread, { ...l, base: l.revision }); // what is written from now on goes on from this
+    // It did not arrive: what follows does not go on from it.
+    const undo = () => {
+      const now = locals.peek().get(thread);
+      if (now?.base === l.revision) put(thread, { ...now, base: l.base });
+    };
     try {
       const r = await link().command("draft.set", draft, { owner: s.owner.epoch });
-      if (r.status !== "done") continue;
+      if (r.status !== "done") {
+        undo();
+        continue;
+      }
     } catch {
+      undo();
       return; // the next snapshot tries again
     }
     const now = locals.peek().get(thread);
@@ -87,8 +118,9 @@ export function fold(s: State): void {
   if (s.owner) {
     const who = name(s.owner);
     if (writer !== undefined && writer !== who) {
-      const left = [...locals.peek()].filter(([, l]) => l.text.trim() !== "").map(([thread, l]) => ({ id: ++asideId, thread, text: l.text }));
-      if (left.length > 0) aside.value = [...aside.peek(), ...left];
+      const left = [...locals.peek()].filter(([, l]) => l.text.trim() !== "").map(([thread, l]) => ({ id: ++asideId, thread, text: l.text, why: "owner" as const }));
+      // What was set aside before was the earlier owner's, too: nothing of it goes into a box any more.
+      aside.value = [...aside.peek().map((a) => ({ ...a, why: "owner" as const })), ...left];
       locals.value = new Map();
     } else if (epoch !== s.owner.epoch) {
       // A restarted worker has nothing.
@@ -99,8 +131,17 @@ export function fold(s: State): void {
   }
   for (const d of s.drafts.values()) {
     const l = locals.peek().get(d.thread);
-    if (!l || d.revision > l.revision) put(d.thread, { text: d.text, revision: d.revision, kept: d.revision });
-    else if (d.revision === l.revision && l.kept < d.revision) put(d.thread, { ...l, kept: d.revision });
+    const taken = { text: d.text, revision: d.revision, kept: d.revision, base: d.revision };
+    if (!l) put(d.thread, taken);
+    else if (d.revision > l.revision || (d.revision === l.revision && d.text !== l.text)) {
+      if ((d.base ?? 0) < l.revision) keep(d.thread, l.text, d.text); // its writer did not know this one
+      put(d.thread, taken);
+    } else if (d.revision === l.revision) {
+      if (l.kept < d.revision) put(d.thread, { ...l, kept: d.revision });
+    } else if (d.revision > l.base) {
+      keep(d.thread, d.text, l.text); // what is here did not know that one, and stands instead of it
+      put(d.thread, { ...l, base: d.revision });
+    }
   }
   for (const [, l] of locals.peek()) if (l.kept < l.revision) later(0);
 }

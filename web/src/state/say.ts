@@ -29,6 +29,18 @@ export function useSay(region: Region, text: string): void {
   }, [text]);
 }
 
+interface Turn {
+  thread: string;
+  id: string | undefined;
+  status: string | undefined;
+}
+
+/** Whether a turn of the thread on the screen ended between two looks, also one that began after the first of them. */
+export function turnEnded(before: Turn | undefined, now: Turn): boolean {
+  if (!before || before.thread !== now.thread || !now.id || !now.status || now.status === "running") return false;
+  return before.id !== now.id || before.status === "running";
+}
+
 /** Watches for what a person should hear without looking. Streaming text is never spoken. */
 export function startSaying(): void {
   let known: ReadonlySet<string> | undefined;
@@ -63,11 +75,11 @@ export function startSaying(): void {
     }
     if (now !== undefined) state = now;
   });
-  let turn: { thread: string; id: string | undefined; status: string | undefined } | undefined;
+  let turn: Turn | undefined;
   effect(() => {
     const t = opened.value;
     const now = t && { thread: t.head.thread.id, id: t.head.turn, status: t.head.turnStatus };
-    if (turn && now && turn.thread === now.thread && turn.id === now.id && turn.status === "running" && now.status !== "running" && now.status) {
+    if (t && now && turnEnded(turn, now)) {
       const files = new Set(t.items.filter((i) => i.turn === now.id).flatMap((i) => (i.status === "done" ? i.files ?? [] : []).map((f) => f.shownPath))).size;
       const m = texts.peek();
       const end = now.status === "completed" ? m.sayTurnDone : now.status === "interrupted" ? m.sayTurnInterrupted : now.status === "failed" ? m.sayTurnFailed : m.sayTurnEnded;
