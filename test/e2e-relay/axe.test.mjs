@@ -1,7 +1,8 @@
 // Every named state of the page, in every look: axe-core finds nothing wrong in it, every "incomplete" is decided here, and a
 // picture is taken for docs/screenshots. A page with planted mistakes must fail.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -31,6 +32,23 @@ const states = {
   thousand: { scripts: ["thousand"], act: async (page, narrow) => { await open(page, narrow, "A long thread"); await page.locator("[role=feed] article").first().waitFor(); await page.waitForFunction(() => document.querySelector("[role=feed] .md") && !document.querySelector("[role=feed] .md.plain")); } },
   help: { scripts: ["empty"], act: async (page) => { await page.locator("textarea#composer").waitFor(); await page.locator(".bar-actions button").last().click(); await page.locator("dialog[open]").waitFor(); } },
   settings: { scripts: ["empty"], act: async (page) => { await page.locator("textarea#composer").waitFor(); await page.locator(".bar-actions button").nth(-2).click(); await page.locator("dialog[open]").waitFor(); } },
+  plain: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await page.evaluate(() => { document.querySelector(".thread-h .wide-only")?.click(); }); await page.locator("dialog[open]").waitFor(); } },
+  connection: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await page.locator(".bar .conn").first().click(); await page.locator("dialog[open]").waitFor(); } },
+  work: { scripts: ["work"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md code").last().waitFor(); } },
+  failed: { scripts: ["failing"], act: async (page) => { await hello(page); await page.locator("[role=feed] .note.bad").waitFor(); } },
+  complaints: { scripts: ["complaints"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md p").last().waitFor(); } },
+  uncertain: { scripts: ["uncertain"], act: async (page) => { await hello(page); await page.locator("article.uncertain").waitFor(); } },
+  tabs: { scripts: ["empty"], act: async (page, narrow, w, c) => {
+    const other = await enter(c, w, await w.fresh()), box = (p) => p.locator("textarea#composer");
+    await box(page).fill("Add a test for the case that failed yesterday, and");
+    await other.waitForFunction(() => document.querySelector("textarea#composer")?.value !== "");
+    await page.route("**/api/command", (r) => r.abort());
+    await box(page).fill("Add a test for the case that failed yesterday, and run it ten times.");
+    await box(other).fill("Add a test for the parser.");
+    await page.locator(".draft").waitFor();
+    await page.unroute("**/api/command");
+    await other.close();
+  } },
   search: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await page.keyboard.press("Control+k"); await page.locator("dialog[open]").waitFor(); } },
 };
 
@@ -87,8 +105,15 @@ async function judge(page) {
   return r;
 }
 
-/** Each theme, width and language is in the pictures of each state, without all of their combinations: below 8 MB in all. */
-const pictures = ["light-wide-en", "dark-wide-ja", "forced-wide-en", "light-narrow-ja"];
+/** Every look of every state where a tool makes pictures small (below 12 MB in all); else each theme, width and language of each state. */
+const small = spawnSync("pngquant", ["--version"]).status === 0;
+const few = ["light-wide-en", "dark-wide-ja", "forced-wide-en", "light-narrow-ja"];
+
+async function picture(page, path) {
+  const png = await page.screenshot({ animations: "disabled", caret: "hide" });
+  const out = small ? spawnSync("pngquant", ["--speed", "3", "--strip", "128", "-"], { input: png, maxBuffer: 1 << 26 }) : undefined;
+  writeFileSync(path, out?.status === 0 && out.stdout.length < png.length ? out.stdout : png);
+}
 
 let stage, browser;
 before(async () => {
@@ -115,7 +140,7 @@ for (const [name, s] of Object.entries(states)) {
         const c = await context(browser, { width, language, clock, motion: "reduce" });
         const page = await enter(c, w);
         try {
-          await s.act(page, width === "narrow", w);
+          await s.act(page, width === "narrow", w, c);
           for (const theme of looks.themes) {
             await page.emulateMedia({ colorScheme: theme === "dark" ? "dark" : "light", forcedColors: theme === "forced" ? "active" : "none" });
             await page.waitForTimeout(100);
@@ -128,9 +153,7 @@ for (const [name, s] of Object.entries(states)) {
               if (i.decided.problem) problems.push(`${look}: ${i.id} at ${i.target} ${i.html}: ${i.message} (${i.decided.problem})`);
               else decided.set(i.decided.why, [...(decided.get(i.decided.why) ?? []), i.decided.ratio]);
             }
-            if (shots && pictures.includes(`${theme}-${width}-${language}`)) {
-              await page.screenshot({ path: join(shots, look + ".png"), animations: "disabled", caret: "hide" });
-            }
+            if (shots && (small || few.includes(`${theme}-${width}-${language}`))) await picture(page, join(shots, look + ".png"));
           }
           clean(c);
         } catch (e) {

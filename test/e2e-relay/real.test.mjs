@@ -179,11 +179,15 @@ scenario("a reload with three requests that wait: three cards, each answered onc
     await say(page, escalated("true"));
     await request(page, i + 1);
   }
-  const streams = [];
-  page.on("request", (r) => { if (r.url().endsWith("/api/stream")) streams.push(r.headers()["last-event-id"]); });
+  const streams = [], snapshots = [];
+  page.on("request", (r) => {
+    if (r.url().endsWith("/api/stream")) streams.push(r.headers()["last-event-id"]);
+    if (r.postData()?.includes("snapshot.read")) snapshots.push(r);
+  });
   await page.reload();
   await request(page, 3);
-  assert.deepEqual(streams, [undefined], "one stream, with a snapshot");
+  await until("the stream", () => streams.length > 0);
+  assert.deepEqual([streams.length, snapshots.length, typeof streams[0]], [1, 1, "string"], "one snapshot, and one stream behind it");
   for (let left = 3; left > 0; left--) {
     const card = await request(page, left);
     await choose(card, "accept");

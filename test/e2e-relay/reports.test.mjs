@@ -150,6 +150,37 @@ scene("drafts survive switching and a cut", { scripts: ["drafts"] }, async ({ w,
   await page.waitForFunction(() => [...document.querySelectorAll("textarea")].some((t) => t.value === "draft two"));
 });
 
+// proves R-REC-03
+scene("two tabs in one draft: nothing is lost, and both say so", { scripts: ["empty"] }, async ({ w, c, page }) => {
+  const other = await enter(c, w, await w.fresh()), box = (p) => p.locator("textarea#composer");
+  await box(page).fill("from the first tab");
+  await other.waitForFunction(() => document.querySelector("textarea#composer")?.value === "from the first tab");
+  // What one tab tells does not arrive for a while, and the other one goes on without it.
+  await page.route("**/api/command", (r) => r.abort());
+  await box(page).fill("from the first tab, gone on alone");
+  await box(other).fill("the second tab's own words");
+  await page.waitForFunction(() => document.querySelector(".draft")?.textContent.includes("gone on alone"));
+  assert.equal(await box(page).inputValue(), "the second tab's own words");
+  await page.unroute("**/api/command");
+  await page.getByRole("button", { name: "Add to the message" }).click();
+  await other.waitForFunction(() => document.querySelector("textarea#composer")?.value === "the second tab's own words\n\nfrom the first tab, gone on alone");
+  assert.equal(await page.locator(".draft").count(), 0);
+  assert.equal(await other.locator(".draft").count(), 0, "the second tab lost nothing");
+});
+
+scene("an address that names a thread shows it; nothing is joined, and the name leaves the address", { scripts: ["thousand"] }, async ({ w, c }) => {
+  const page = await enter(c, w, (await w.fresh()) + "&thread=t");
+  await page.locator("[role=feed]", { hasText: "Answer 499" }).waitFor();
+  assert.equal(await page.evaluate(() => location.hash), "");
+  assert.deepEqual([(await w.sent("thread/read")).length, (await w.sent("thread/resume")).length], [1, 0]);
+  await page.reload();
+  await page.locator("[role=feed]", { hasText: "Answer 499" }).waitFor();
+  assert.equal((await w.sent("thread/read")).length, 1);
+  await page.evaluate(() => { location.hash = "#thread=nothing"; });
+  await page.waitForFunction(() => !document.querySelector("[role=feed]"));
+  assert.equal(await page.evaluate(() => location.hash), "");
+});
+
 // proves R-INT-08
 scene("a command with invisible and reordering characters is shown by escapes, whole, and reads from left to right", { scripts: ["bidi"] }, async ({ w, page }) => {
   await say(page, "hello");

@@ -120,6 +120,39 @@ var parts = map[string]func() appserver.Script{
 	"slow": func() appserver.Script {
 		return appserver.Scripts(ready(), appserver.Script{appserver.Expect("thread/start", nil), appserver.Hold("start"), appserver.Reply("thread/start", appserver.ThreadResult(appserver.Thread("t"))), appserver.Notify("thread/started", appserver.Object{"thread": appserver.Thread("t")})}, of.BeginTurn(), hold("on"))
 	},
+	// Everything that an agent does in a turn, ended.
+	"work": func() appserver.Script {
+		reasoning := appserver.Object{"type": "reasoning", "id": "r", "summary": []any{"**Looking for the cause**\n\nThe test fails only when the file has no last line end."}, "content": []any{}}
+		ran, failed := appserver.Command("c1", "completed", "go test ./internal/parse"), appserver.Command("c2", "completed", "make check")
+		ran["aggregatedOutput"] = "ok  \texample/internal/parse\t0.412s\n"
+		failed["aggregatedOutput"], failed["exitCode"] = "parse_test.go:41: got 3 lines, want 4\nFAIL\nmake: *** [Makefile:12: check] Error 1\n", 2
+		change := appserver.FileChange("f1", "completed")
+		change["changes"] = []any{appserver.Object{"path": appserver.Dir + "/internal/parse/lines.go", "kind": appserver.Object{"type": "update", "move_path": nil},
+			"diff": "@@ -8,7 +8,9 @@ func Lines(s string) []string {\n \tvar out []string\n \tfor line := range strings.Lines(s) {\n-\t\tout = append(out, line[:len(line)-1])\n+\t\tout = append(out, strings.TrimSuffix(line, \"\\n\"))\n \t}\n+\t// A last line without its end is a line, too.\n \treturn out\n }\n"}}
+		s := appserver.Script{of.Started(reasoning), of.Completed(reasoning)}
+		for _, item := range []appserver.Object{ran, failed, change} {
+			s = append(s, of.Started(item), of.Completed(item))
+		}
+		plan := appserver.Notify("turn/plan/updated", appserver.Object{"threadId": of.Thread, "turnId": of.Turn, "explanation": nil, "plan": []any{
+			appserver.Object{"step": "Find why the last line is lost", "status": "completed"}, appserver.Object{"step": "Keep it", "status": "completed"}, appserver.Object{"step": "Test it with and without", "status": "inProgress"}}})
+		return begun(append(s, plan), of.Say("m", "The last line is kept now, with or without its end. `make check` still fails for another reason: the table in `parse_test.go` expects **four** lines."), of.EndTurn(), more())
+	},
+	// A message whose answer never comes.
+	"uncertain": func() appserver.Script {
+		return appserver.Scripts(ready(), appserver.StartThread("t"), appserver.Script{appserver.Expect("turn/start", nil), appserver.Drop()})
+	},
+	// The server complains again and again.
+	"complaints": func() appserver.Script {
+		s := appserver.Script{}
+		for i := range 60 {
+			text := "stream disconnected before completion: retrying"
+			if i%20 == 19 {
+				text = fmt.Sprintf("the model is overloaded (attempt %d)", i)
+			}
+			s = append(s, appserver.Notify("error", appserver.Object{"threadId": of.Thread, "turnId": of.Turn, "willRetry": true, "error": appserver.Object{"message": text, "codexErrorInfo": nil, "additionalDetails": nil}}))
+		}
+		return begun(s, of.Say("m", "It works again."), of.EndTurn(), more())
+	},
 	"failing": func() appserver.Script {
 		return begun(of.Say("m", "This will fail."), appserver.Script{of.TurnCompleted("failed"), of.StatusChanged(appserver.Status(false))}, more())
 	},
