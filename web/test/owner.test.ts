@@ -28,7 +28,7 @@ function page() {
   };
   usePage(link, {} as Renderer);
   Object.assign(globalThis, { history: { state: null, replaceState: () => undefined } });
-  return { s, calls };
+  return { s, link, calls };
 }
 
 // Everything that the page itself keeps about an owner's threads.
@@ -99,6 +99,30 @@ test("the worker's draft wins only when it is newer, and sending empties the box
   assert.equal(peekText("t"), "more");
   sent("t", "more");
   assert.equal(peekText("t"), "");
+});
+
+// proves R-REC-03
+test("what is written or sent while drafts are on their way to the worker stays as it is", async () => {
+  const { s, link } = page();
+  s.value = state(owner({ account: "busy" }));
+  fold(s.value);
+  const told: string[] = [];
+  link.command = async (_kind, params) => {
+    const d = params as Draft;
+    told.push(`${d.thread} ${d.text}`);
+    if (told.length === 1) {
+      setText("b", "");
+      setText("c", "third, and more");
+    }
+    await new Promise((r) => setTimeout(r, 5));
+    return { version: 1, operation: "", status: "done", value: {} } as never;
+  };
+  setText("a", "first");
+  setText("b", "second");
+  setText("c", "third");
+  await new Promise((r) => setTimeout(r, 700));
+  assert.deepEqual(["a", "b", "c"].map(peekText), ["first", "", "third, and more"]);
+  assert.deepEqual([told.includes("b second"), told.includes("c third"), told.at(-1)], [false, false, "c third, and more"]);
 });
 
 // What one tab writes on top of another's is one text; what they write at once is two, and both are kept.

@@ -90,8 +90,9 @@ function later(ms: number): void {
 async function flush(): Promise<void> {
   const s = link().state.peek();
   if (link().phase.peek().name !== "live" || !s?.owner || name(s.owner) !== writer) return;
-  for (const [thread, l] of locals.peek()) {
-    if (l.kept >= l.revision) continue;
+  for (const thread of [...locals.peek().keys()]) {
+    const l = locals.peek().get(thread); // as it is now: a person goes on writing while another thread's text is on its way
+    if (!l || l.kept >= l.revision) continue;
     const draft: Draft = { thread, text: l.text, revision: l.revision, ...(l.base > 0 ? { base: l.base } : {}) };
     put(thread, { ...l, base: l.revision }); // what is written from now on goes on from this
     // It did not arrive: what follows does not go on from it.
