@@ -109,7 +109,8 @@ function Box({ thread }: { thread: string }) {
   const m = texts.value;
   const hint = useId();
   const ref = useRef<HTMLTextAreaElement>(null);
-  const text = useMemo(() => textOf(thread), [thread]);
+  const draft = useMemo(() => textOf(thread), [thread]);
+  const text = draft.value; // read here, so that what another tab writes is drawn
   const composing = useRef(false);
   const whose = JSON.stringify([owner.value?.profile, owner.value?.account, owner.value?.root, thread]);
   const last = useRef(whose);
@@ -124,9 +125,9 @@ function Box({ thread }: { thread: string }) {
     const el = ref.current;
     if (last.current !== whose) composing.current = false;
     last.current = whose;
-    if (el && !composing.current && el.value !== text.value) {
+    if (el && !composing.current && el.value !== text) {
       const at = el.selectionStart;
-      el.value = text.value;
+      el.value = text;
       if (document.activeElement === el) el.setSelectionRange(Math.min(at, el.value.length), Math.min(at, el.value.length));
     }
     if (el) grow(el);
@@ -149,7 +150,7 @@ function Box({ thread }: { thread: string }) {
         <div class="tools">
           {can ? <NextTurn thread={thread} /> : <span class="muted pad-i">{m.draftKept}</span>}
           <span class="grow" />
-          {!can ? <Button icon="copy" onClick={() => void copy(text.value)}>{m.copyDraft}</Button> : null}
+          {!can ? <Button icon="copy" onClick={() => void copy(draft.peek())}>{m.copyDraft}</Button> : null}
           {running && can ? <Button icon="stop" onClick={() => void interrupt()} aria-keyshortcuts="Control+.">{m.interrupt}</Button> : null}
           {can ? <Button kind="primary" icon="up" type="submit" busy={busy}>{busy ? m.sendingNow : running ? m.sendToTurn : m.send}</Button> : null}
         </div>
