@@ -80,7 +80,7 @@ func TestDirectDependenciesAreTheDecidedOnes(t *testing.T) {
 		"github.com/elastic/go-seccomp-bpf", "github.com/go-json-experiment/json", "github.com/godbus/dbus/v5", "github.com/google/go-cmp",
 		"github.com/google/jsonschema-go", "github.com/google/uuid", "github.com/landlock-lsm/go-landlock",
 		"github.com/modelcontextprotocol/go-sdk", "github.com/rogpeppe/go-internal", "go.uber.org/goleak",
-		"go.yaml.in/yaml/v4", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/term", "pgregory.net/rapid",
+		"go.yaml.in/yaml/v4", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/term", "golang.org/x/text", "pgregory.net/rapid",
 	}
 	cmd := exec.Command("go", "list", "-m", "-f", "{{if not .Indirect}}{{.Path}}{{end}}", "all")
 	cmd.Dir = root(t)
