@@ -150,7 +150,7 @@ scene("drafts survive switching and a cut", { scripts: ["drafts"] }, async ({ w,
   await page.waitForFunction(() => [...document.querySelectorAll("textarea")].some((t) => t.value === "draft two"));
 });
 
-// proves R-REC-03
+// part of R-REC-03
 scene("two tabs in one draft: nothing is lost, and both say so", { scripts: ["empty"] }, async ({ w, c, page }) => {
   const other = await enter(c, w, await w.fresh()), box = (p) => p.locator("textarea#composer");
   await box(page).fill("from the first tab");

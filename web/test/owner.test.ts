@@ -101,7 +101,7 @@ test("the worker's draft wins only when it is newer, and sending empties the box
   assert.equal(peekText("t"), "");
 });
 
-// proves R-REC-03
+// part of R-REC-03
 test("what is written or sent while drafts are on their way to the worker stays as it is", async () => {
   const { s, link } = page();
   s.value = state(owner({ account: "busy" }));
@@ -127,7 +127,7 @@ test("what is written or sent while drafts are on their way to the worker stays 
 
 // What one tab writes on top of another's is one text; what they write at once is two, and both are kept.
 //
-// proves R-REC-03
+// part of R-REC-03
 test("two tabs in one draft: the later text stands, the other one is set aside and can be taken back", () => {
   const { s } = page();
   let now = Date.now() + 2e6;
