@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -22,10 +23,19 @@ const warmUps = 2
 
 // interleave does a, b, a, b ... and measures each.
 func (b *bench) interleave(pairs int, first, second act) (*series, error) {
+	nothing := func() error { return nil }
+	return b.interleaveReady(pairs, nothing, first, nothing, second)
+}
+
+// interleaveReady does before and after around each first, unmeasured.
+func (b *bench) interleaveReady(pairs int, before, first, after, second act) (*series, error) {
 	s := &series{}
 	for i := range pairs + warmUps {
+		if err := before(); err != nil {
+			return nil, err
+		}
 		wa, ca, err := b.measure(first)
-		if err != nil {
+		if err = errors.Join(err, after()); err != nil {
 			return nil, err
 		}
 		wb, cb, err := b.measure(second)

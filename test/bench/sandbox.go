@@ -124,7 +124,7 @@ func main() {
 
 // bubblewrap compares a cold sandbox with the usual tool for namespaces.
 func (b *bench) bubblewrap() error {
-	name := "true, cold"
+	name := "true, cold and from a spare"
 	path, err := b.installed("bwrap")
 	if err != nil {
 		notRun(name, err.Error())
@@ -161,8 +161,12 @@ func (b *bench) bubblewrap() error {
 		return err
 	}
 	b.columns()
-	s.row(name, goal{bound: 1})
-	return nil
+	s.row("true, cold", goal{bound: 1})
+	if s, err = b.interleaveReady(b.pairs(41), t.spare, t.first(c), t.close, plain(argv...)); err != nil {
+		return errors.Join(err, t.close())
+	}
+	s.row("true, first run from the spare", goal{bound: 0.5})
+	return b.throughBroker(workspace, c, plain(argv...))
 }
 
 // packages are the Debian packages of programs to compare with.

@@ -80,6 +80,39 @@ func newTask(ctx context.Context, program, dir, workspace string) (_ *task, err 
 
 // open makes the sandbox, as the broker does but without its journal.
 func (t *task) open() error {
+	if err := t.apply(); err != nil {
+		return err
+	}
+	var err error
+	t.job, err = t.backend.Open(t.ctx, t.policy, t.undos)
+	return err
+}
+
+// spare makes a sandbox in which nothing runs yet.
+func (t *task) spare() error {
+	maker, ok := t.backend.(sandbox.Sparer)
+	if !ok {
+		return sandbox.ErrNoSpare
+	}
+	err := t.apply()
+	if err == nil {
+		t.job, err = maker.Spare(t.ctx, t.policy, t.undos)
+	}
+	return err
+}
+
+// first returns the act of taking the spare and running a program in it.
+func (t *task) first(c sandbox.Command) act {
+	run := t.warm(c)
+	return func() error {
+		if err := t.job.(sandbox.Spare).Take(t.ctx, t.policy); err != nil {
+			return err
+		}
+		return run()
+	}
+}
+
+func (t *task) apply() error {
 	t.serial++
 	t.policy.Task.Task = fmt.Sprintf("task-%p-%d", t, t.serial)
 	steps, err := t.backend.Plan(t.policy)
@@ -97,8 +130,7 @@ func (t *task) open() error {
 			return err
 		}
 	}
-	t.job, err = t.backend.Open(t.ctx, t.policy, t.undos)
-	return err
+	return nil
 }
 
 // close ends the sandbox and undoes what outlives it.

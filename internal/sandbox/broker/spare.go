@@ -107,6 +107,24 @@ func newSpares(b *Broker) *spares {
 // Prepare has a spare built soon, for roots in which the given objects are guarded. It returns at once.
 func (b *Broker) Prepare(guards []sandbox.Guard) { b.spares.later(guards) }
 
+// Ready returns when no spare is being built; whether there is one then is not told.
+func (b *Broker) Ready(ctx context.Context) error {
+	k := b.spares
+	for {
+		k.mu.Lock()
+		m := k.making
+		k.mu.Unlock()
+		if m == nil {
+			return nil
+		}
+		select {
+		case <-m.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // Close ends the spare and returns when nothing of it is left. No task may be opened any more. Errors are recovery.failed.
 func (b *Broker) Close(ctx context.Context) error { return b.spares.close(ctx) }
 
