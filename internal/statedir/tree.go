@@ -11,7 +11,7 @@ import (
 )
 
 // MakeTree makes the private directory elems[0]/elems[1]/... below the instance and returns its path. The parents may
-// exist, the last one must not. It is flushed before MakeTree returns.
+// exist, the last one must not. It is not flushed: what is lost with the machine needs no removal.
 func (i *Instance) MakeTree(elems ...string) (string, error) {
 	parent, err := i.walk(elems[:len(elems)-1], true)
 	if err != nil {
@@ -23,7 +23,7 @@ func (i *Instance) MakeTree(elems ...string) (string, error) {
 	if err := i.dir.fsys.Mkdir(parent, last, 0o700); err != nil {
 		return "", fmt.Errorf("making a private directory: %w", err)
 	}
-	return path, i.dir.fsys.Sync(parent)
+	return path, nil
 }
 
 // TreePath is the path that MakeTree would make.
@@ -73,7 +73,12 @@ func (i *Instance) EmptyTree(elems ...string) error {
 func (i *Instance) walk(elems []string, create bool) (*os.File, error) {
 	open := func(parent *os.File, name string) (*os.File, error) { return openDir(parent, name) }
 	if create {
-		open = func(parent *os.File, name string) (*os.File, error) { return openSub(i.dir.fsys, parent, name) }
+		open = func(parent *os.File, name string) (*os.File, error) {
+			if err := i.dir.fsys.Mkdir(parent, name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, err
+			}
+			return openDir(parent, name)
+		}
 	}
 	at, err := os.Open(i.Path())
 	for _, name := range elems {

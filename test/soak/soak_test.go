@@ -69,7 +69,8 @@ func start(t *testing.T) *server {
 	records, err := s.instance.Sub(broker.JournalDir)
 	must(t, err)
 	t.Cleanup(func() { records.Close() })
-	s.broker = broker.New(broker.Deps{Backend: backend, Journal: journal.Open(files, records), Instance: s.instance, Policy: s.policy(), State: state, Files: files})
+	s.broker = broker.New(broker.Deps{Backend: backend, Journal: journal.Open(files, records), Instance: s.instance, Policy: s.policy(), State: state, Files: files, Spares: true})
+	t.Cleanup(func() { must(t, s.broker.Close(context.Background())) })
 	return s
 }
 
@@ -112,8 +113,17 @@ func (s *server) task(n int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	job, err := s.broker.Open(ctx, "soak", fmt.Sprintf("task-%d", n))
+	name, spare := fmt.Sprintf("task-%d", n), n%2 == 1 // by turns in a sandbox of its own making and in the one kept ready
+	if spare {
+		claim, err := s.broker.Claim(ctx, name, func(string) {})
+		must(s.t, err)
+		defer func() { must(s.t, claim.Release()) }()
+	}
+	job, err := s.broker.Open(ctx, "soak", name)
 	must(s.t, err)
+	if job.FromSpare() != spare {
+		s.t.Errorf("task %d: from the spare: %v", n, job.FromSpare())
+	}
 	w := work[n%len(work)]
 	sh, err := resolve.Executable("/bin/sh")
 	must(s.t, err)
@@ -154,7 +164,7 @@ func (s *server) one() int {
 	return pids[0]
 }
 
-// proves A-SBX-02, A-TX-01, A-TX-05
+// proves A-SBX-02, A-SBX-11, A-TX-01, A-TX-05
 func TestManyTasksLeaveNothing(t *testing.T) {
 	goroutines := goleak.IgnoreCurrent()
 	s := start(t)

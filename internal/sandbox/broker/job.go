@@ -73,7 +73,7 @@ func (j *brokerJob) Close(ctx context.Context) error {
 	}
 	err := j.inner.Close(ctx)
 	if err == nil && j.adopted != nil {
-		err = j.adopted.forgotten()
+		err = j.adopted.tx.entry.Remove()
 	}
 	if err == nil {
 		err = j.tx.undo(ctx, nil)

@@ -55,9 +55,6 @@ type spared struct {
 	job    sandbox.Spare
 	policy sandbox.EffectivePolicy
 	taken  chan struct{} // closed when nobody but its taker may use it any more
-
-	forgetting sync.WaitGroup
-	forgetErr  error // of its journal, after it was adopted
 }
 
 // name is the spare's in the names of its resources.
@@ -403,18 +400,8 @@ func (b *Broker) adopt(ctx context.Context, p sandbox.EffectivePolicy, watch gua
 		b.spares.retire(s)
 		return nil, failed(fmt.Errorf("journalling task %s: %w", p.Task.Task, err))
 	}
-	// Both journals name the same resources until the spare's is gone; undoing twice is harmless, and it is in nobody's way.
-	s.forgetting.Go(func() { s.forgetErr = s.tx.entry.Remove() })
+	// Both journals name the same resources until the task ends and the spare's goes first; undoing twice would be harmless.
 	return &brokerJob{inner: s.job, tx: b.transaction(entry), guards: p.Task.Guards, storage: storage, adopted: s, ended: b.spares.later}, nil
-}
-
-// forgotten returns when the journal of an adopted spare is gone.
-func (s *spared) forgotten() error {
-	s.forgetting.Wait()
-	if s.forgetErr != nil {
-		s.forgetErr = s.tx.entry.Remove()
-	}
-	return s.forgetErr
 }
 
 // emptyDirs proves that the private directories of a task hold nothing.

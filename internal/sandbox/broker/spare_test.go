@@ -243,12 +243,9 @@ func TestATaskTakesTheSpare(t *testing.T) {
 	if !job.FromSpare() || x.backend.opened != 0 || x.backend.made[0].taken != task {
 		t.Fatalf("from a spare: %v, opened cold: %d", job.FromSpare(), x.backend.opened)
 	}
-	if err := job.(*brokerJob).adopted.forgotten(); err != nil {
-		t.Fatal(err)
-	}
 	entries, err := x.backend.store.List()
-	if err != nil || len(entries) != 1 {
-		t.Fatalf("journals %v, %v; want the task's alone", entries, err)
+	if err != nil || len(entries) != 2 || entries[0].Key() != task {
+		t.Fatalf("journals %v, %v; want the task's and the spare's", entries, err)
 	}
 	name := strings.Trim(x.backend.made[0].name, `"`)
 	if r := entries[0].Record(); r.TaskID != task || r.State != journal.Running || r.Sandbox != name || len(r.Steps) != 1 || !slices.Equal(r.TempPaths, []string{x.instance.TreePath(tempDir, name)}) {
@@ -406,6 +403,13 @@ func TestASpareForOtherGuardsIsReplaced(t *testing.T) {
 	job := x.open(task)
 	if x.backend.spares() > 2 {
 		t.Errorf("spares made: %d", x.backend.spares())
+	}
+	x.end(job)
+	x = newKeeping(t, 0)
+	x.broker.spares.want([]sandbox.Guard{{Path: "/w/a"}})
+	<-x.broker.spares.built()
+	if job = x.open(task); job.FromSpare() {
+		t.Error("a task got a spare in which something else is guarded")
 	}
 	x.end(job)
 }

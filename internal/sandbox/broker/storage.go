@@ -50,11 +50,13 @@ func (b *Broker) openStorage(ctx context.Context, p *sandbox.EffectivePolicy) (*
 		}
 	}
 	s.own(b.deps.Instance, p, p.Task.Task)
+	s.last = time.Now()
 	if s.home != nil {
 		if err := s.tidy(s.dirs[1]); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
 	}
+	s.took = time.Since(s.last) // HOME was measured, the directories of the task's own are empty: the first run need not begin with that
 	return s, nil
 }
 
