@@ -35,7 +35,7 @@ type section struct {
 
 var sections = []section{
 	{"true", "a small program in the sandbox (A) : the same program, plain fork and exec (B)", (*bench).small},
-	{"entries", "large programs in the sandbox, hashed at each start (A) : plain fork and exec (B)", (*bench).large},
+	{"entries", "large programs in the sandbox, hashed when they changed (A) : plain fork and exec (B)", (*bench).large},
 	{"bwrap", "`true` in a cold sandbox (A) : in bubblewrap with equal namespaces (B)", (*bench).bubblewrap},
 	{"heap", "`true` in a cold sandbox of a process with a large heap (A) : of one with a small heap (B)", (*bench).heap},
 	{"rivals", "`true` in a sandbox (A) : in the sandboxes of other programs, workspace writable and no network in both (B)", (*bench).rivals},

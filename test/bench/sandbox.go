@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 const smallest = "/usr/bin/true"
@@ -18,10 +19,10 @@ func (b *bench) small() error {
 	return b.compare(entry{name: "true", path: smallest, warm: 61, cold: 41, goal: goal{bound: 1.4}})
 }
 
-// large compares programs whose bytes, all hashed at each start, are what they cost.
+// large compares programs whose bytes, hashed at the first start, are what they cost.
 func (b *bench) large() error {
-	workspace, err := b.workspace()
-	if err != nil {
+	dir := filepath.Join(b.dir, "entries") // beside the workspace, as programs that somebody approved are
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	var entries []entry
@@ -29,12 +30,16 @@ func (b *bench) large() error {
 		megabytes, warm, cold int
 		goal                  goal
 	}{{15, 21, 11, goal{}}, {100, 21, 5, goal{bound: 1.2}}} {
-		path, err := b.padded(workspace, e.megabytes)
+		path, err := b.padded(dir, e.megabytes)
 		if err != nil {
 			return err
 		}
 		entries = append(entries, entry{name: fmt.Sprintf("%d MB static entry", e.megabytes), path: path, warm: e.warm, cold: e.cold, goal: e.goal})
 	}
+	if os.Geteuid() != 0 {
+		note("", "(a user's own programs are hashed at each start, root's only after a change)")
+	}
+	time.Sleep(2100 * time.Millisecond) // what was changed a moment ago is hashed again
 	return b.compare(entries...)
 }
 
@@ -56,6 +61,11 @@ func (b *bench) compare(entries ...entry) error {
 		return err
 	}
 	b.columns()
+	for _, e := range entries {
+		if err := t.approve(e.path); err != nil {
+			return err
+		}
+	}
 	for _, e := range entries {
 		c, err := command(e.path, workspace)
 		if err != nil {

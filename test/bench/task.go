@@ -78,6 +78,18 @@ func newTask(ctx context.Context, program, dir, workspace string) (_ *task, err 
 	return t, nil
 }
 
+// approve grants one program that lies in no root yet.
+func (t *task) approve(path string) error {
+	exe, err := resolve.Executable(path)
+	if err != nil || slices.ContainsFunc(t.policy.Roots, func(r sandbox.Root) bool { return resolve.Within(r.Path, exe.Path) }) {
+		return err
+	}
+	t.policy.Roots = append(t.policy.Roots, sandbox.Root{Path: exe.Path, File: true, Rights: sandbox.Read | sandbox.Execute,
+		Origins: []sandbox.Origin{sandbox.OriginApprovedEntry}, ID: exe.ID})
+	slices.SortFunc(t.policy.Roots, func(a, b sandbox.Root) int { return strings.Compare(a.Path, b.Path) })
+	return nil
+}
+
 // open makes the sandbox, as the broker does but without its journal.
 func (t *task) open() error {
 	if err := t.apply(); err != nil {

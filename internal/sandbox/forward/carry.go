@@ -25,11 +25,15 @@ func (s *serving) carry(in *inlet, c *net.TCPConn) {
 		return
 	}
 	defer s.release(out)
-	limit(c)
-	limit(out)
+	narrow(c)
+	narrow(out)
+	unpaced(c) // it does not leave the sandbox's namespace
+	if out.RemoteAddr().(*net.TCPAddr).IP.IsLoopback() {
+		unpaced(out)
+	}
 	var back sync.WaitGroup
-	back.Go(func() { pipe(c, out) })
-	pipe(out, c)
+	back.Go(func() { s.f.pipe(c, out) })
+	s.f.pipe(out, c)
 	back.Wait()
 }
 
@@ -87,8 +91,8 @@ func (f *Forwarder) denied(r sandbox.NetworkRule, to netip.AddrPort) {
 
 // pipe copies until from ends, and then ends to in the same way: an orderly end closes that direction only, a failure of
 // either side resets both. Where the system can, the bytes never come into this process (splice).
-func pipe(to, from *net.TCPConn) {
-	if _, err := to.ReadFrom(from); err != nil {
+func (f *Forwarder) pipe(to, from *net.TCPConn) {
+	if err := f.transfer(to, from); err != nil {
 		abort(from)
 		abort(to)
 		return
@@ -100,10 +104,4 @@ func pipe(to, from *net.TCPConn) {
 func abort(c *net.TCPConn) {
 	c.SetLinger(0)
 	c.Close()
-}
-
-// limit fixes the kernel's buffers of a connection, which would grow to several MiB each for a peer that reads slowly.
-func limit(c *net.TCPConn) {
-	c.SetReadBuffer(buffer)
-	c.SetWriteBuffer(buffer)
 }

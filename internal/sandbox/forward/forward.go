@@ -27,12 +27,11 @@ import (
 	"sekisho/internal/sandbox"
 )
 
-// Limits of one sandbox. A connection takes at most about 1.5 MiB of the kernel's memory here: two sockets and, on Linux,
-// two pipes, each with less than what buffer lets the kernel keep.
+// Limits of one sandbox. A connection takes at most about 1.5 MiB of the kernel's memory here: two sockets with two buffers
+// each, and on Linux two pipes. Each of maxWide directions takes 8 MiB more.
 const (
 	maxConnections = 128 // at a time
 	maxOfOneRule   = 96  // of these, so that one rule's idle connections do not keep all others out
-	buffer         = 128 << 10
 	dialTime       = 10 * time.Second
 	perSecond      = 2000 // new connections, after a burst of maxConnections
 	acceptPause    = 50 * time.Millisecond
@@ -54,6 +53,7 @@ type Options struct {
 type Forwarder struct {
 	o     Options
 	slots chan struct{}
+	wide  chan struct{}
 	pace  *pace
 
 	mu  sync.Mutex
@@ -64,7 +64,7 @@ var _ sandbox.Forwarder = (*Forwarder)(nil)
 
 // New returns a Forwarder for one task.
 func New(o Options) *Forwarder {
-	return &Forwarder{o: o, slots: make(chan struct{}, maxConnections), pace: newPace(perSecond, maxConnections)}
+	return &Forwarder{o: o, slots: make(chan struct{}, maxConnections), wide: make(chan struct{}, maxWide), pace: newPace(perSecond, maxConnections)}
 }
 
 // Err tells what could not be written to the audit when rules were removed. The rules themselves are gone.

@@ -40,7 +40,7 @@ func listen(n *wire.Network) (listening []uint32, listeners []*os.File, err erro
 	// must be enough for programs that open one connection after another.
 	// Buffers grow to 256 KiB, not to megabytes: not every kernel charges them to the control group.
 	for name, value := range map[string]string{"net/ipv4/ip_local_port_range": fmt.Sprint(n.OwnFirst, " ", n.OwnLast), "net/ipv4/tcp_tw_reuse": "1",
-		"net/ipv4/tcp_rmem": "4096 65536 262144", "net/ipv4/tcp_wmem": "4096 16384 262144"} {
+		"net/ipv4/tcp_congestion_control": "reno", "net/ipv4/tcp_rmem": "4096 65536 262144", "net/ipv4/tcp_wmem": "4096 16384 262144"} {
 		if err := mounts.Sysctl(name, value); err != nil {
 			return nil, nil, wire.Fail(wire.StageNetwork, name, err)
 		}
