@@ -108,6 +108,10 @@ var mountGuards = []Guard{
 }
 
 var networkGuards = []Guard{
+	{"streams with room are bounded", []string{"A-SBX-05"}, forward,
+		"\tdefault:\n\t\treturn nil, false\n", "\tdefault:\n\t\tf.wide = make(chan struct{}, maxWide+1)\n\t\tf.wide <- struct{}{}\n", forward, "TestStreamsGetRoomAndItIsBounded"},
+	{"a connection's buffers do not grow", []string{"A-SBX-05"}, forward,
+		"c.SetReadBuffer(narrowBuffer)", "c.SetReadBuffer(wideBuffer)", forward, "TestStreamsGetRoomAndItIsBounded"},
 	{"the messages of a sandbox are packets of a socket pair", []string{"A-SBX-06"}, "internal/sandbox/linux/wire",
 		"if err == nil && kind != unix.SOCK_SEQPACKET {", "if err == nil && kind == 0 {",
 		"internal/sandbox/linux/wire", "TestOnlyPacketSocketsAreOpened"},

@@ -30,10 +30,6 @@ var unchangedGuards = []Guard{
 		"if !j.backend.denies() {", "if j.backend.denies == nil {", linux, "TestWithoutBusyProgramsEverythingIsHashed"},
 	{"what the audit cannot hold does not run", []string{"A-AUD-01", "A-POL-04"}, linux,
 		"verdict = c.Admit(proof)", "c.Admit(proof)", linux, "TestWhatIsNotAdmittedDoesNotRun"},
-	{"streams with room are bounded", []string{"A-SBX-05"}, "internal/sandbox/forward/room.go",
-		"\tdefault:\n\t\treturn nil, false\n", "\tdefault:\n\t\tf.wide = make(chan struct{}, maxWide+1)\n\t\tf.wide <- struct{}{}\n", "./internal/sandbox/forward", "TestStreamsGetRoomAndItIsBounded", false},
-	{"a connection's buffers do not grow", []string{"A-SBX-05"}, "internal/sandbox/forward/room.go",
-		"c.SetReadBuffer(narrowBuffer)", "c.SetReadBuffer(wideBuffer)", "./internal/sandbox/forward", "TestStreamsGetRoomAndItIsBounded", false},
 	{"an entry in another state is read before its start", []string{"A-POL-04"}, resolve,
 		"if ok && known.same(before) {", "if ok {", resolve, "TestEntriesAreReadAgainWhenTheyChanged"},
 }
