@@ -59,8 +59,12 @@ const packages = "node_modules"
 // Enter is the place of an object in a directory of place p. dir tells whether the object is a directory itself (a link is
 // none), fold whether the directory knows no case.
 func (p Place) Enter(name string, dir, fold bool) Place {
+	lower := ""
+	if fold {
+		lower = folded(name)
+	}
 	is := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return n == name || fold && strings.EqualFold(n, name) })
+		return slices.ContainsFunc(names, func(n string) bool { return n == name || fold && strings.ToLower(n) == lower })
 	}
 	switch p {
 	case Tree:
