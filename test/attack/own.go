@@ -58,6 +58,16 @@ var ownAttacks = []attack{
 		w.check(fmt.Sprintf("%d tasks end while names of their workspace are replaced (%d times)", ended, n), ended > 3 && n > 1000 && o.OK && !there(w.real.W+"/n/.vscode"), "the server lives, nothing planted is left: %v", failures)
 	}},
 	{id: "65", play: bounded},
+	{id: "66", play: func(w *world) {
+		for _, how := range []string{"prctl", "seccomp"} {
+			w.refused(attempt{"1,000 system call filters by " + how, []string{"own-filters", "1000", how}, func(_ *layout, o output) bool {
+				n := 0
+				fmt.Sscan(o.Detail, &n)
+				return n >= 1000
+			}, ""})
+		}
+		w.succeeds(attempt{"a few, in the next run", []string{"own-filters", "20", "seccomp"}, reached, ""})
+	}},
 }
 
 // git runs a git of the host in a workspace, as a person would.

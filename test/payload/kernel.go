@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"unsafe"
 
@@ -101,6 +102,8 @@ func init() {
 			return call(unix.SYS_PERF_EVENT_OPEN, ptr(), 0, ^uintptr(0), ^uintptr(0), 0)
 		}},
 		"x32": {"NR", func(a []string) (string, error) { return call(number(a[0]) | 0x40000000) }},
+		// COUNT system call filters of its own that allow everything; the detail is how many the kernel then counts.
+		"own-filters": {"COUNT prctl|seccomp", ownFilters},
 		"int80": {"NR", func(a []string) (string, error) { // the 32-bit entry; where the kernel has none this program crashes
 			return itoa(int(int80(number(a[0])))), nil
 		}},
@@ -220,4 +223,31 @@ func confinement([]string) (string, error) {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	out.Write(groups)
 	return out.String(), err
+}
+
+func ownFilters(a []string) (string, error) {
+	runtime.LockOSThread()
+	all := [1]unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}
+	prog := unix.SockFprog{Len: 1, Filter: &all[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return "", err
+	}
+	var failure error
+	for range min(int(number(a[0])), 4096) {
+		nr, first, second := uintptr(unix.SYS_PRCTL), uintptr(unix.PR_SET_SECCOMP), uintptr(unix.SECCOMP_MODE_FILTER)
+		if a[1] == "seccomp" {
+			nr, first, second = unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0
+		}
+		if _, _, errno := unix.Syscall(nr, first, second, uintptr(unsafe.Pointer(&prog))); errno != 0 {
+			failure = errno
+			break
+		}
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", unix.Gettid()))
+	if err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(string(status), "Seccomp_filters:\t")
+	count, _, _ := strings.Cut(rest, "\n")
+	return count, failure
 }

@@ -20,6 +20,10 @@ type Counter func() ([]int, error)
 const (
 	// pollEvery is how often the tree is counted while it has processes and nobody asks.
 	pollEvery = 5 * time.Millisecond
+	// mostFilters is how many system call filters the programs of a tree may add to themselves until it is empty once. The kernel compiles
+	// them to memory that no group pays and that all ordinary users share (net.core.bpf_jit_limit), up to 50 KB each (seen); programs
+	// add a few.
+	mostFilters = 512
 	// countEvery is how soon one count follows another that was caused by a child's first word. A program can say that
 	// word as often as it likes.
 	countEvery = time.Millisecond
@@ -75,6 +79,7 @@ type server struct {
 	counted  time.Time // the last count
 	due      bool      // a child spoke since then
 	pace     pace
+	filters  int // added by programs since the tree was empty
 }
 
 // wait is how long the next notification is waited for before the tree is counted; 0 is for ever.
@@ -90,13 +95,18 @@ func (s *server) wait() time.Duration {
 
 // serve answers one notification, or, when there is none, counts.
 func (s *server) serve(ctx context.Context, req *notification, now time.Time) error {
+	if req != nil && (req.nr == unix.SYS_SECCOMP || req.nr == unix.SYS_PRCTL) {
+		s.filters++
+		_, err := s.listener.answer(req.id, s.filters <= mostFilters, unix.ENOMEM)
+		return err
+	}
 	if req != nil && req.nr != unix.SYS_SET_ROBUST_LIST {
 		ok, err := s.grants.grant(ctx, req.pid)
 		if err != nil {
 			return err
 		}
 		s.report(ok)
-		delivered, err := s.listener.answer(req.id, ok)
+		delivered, err := s.listener.answer(req.id, ok, unix.EAGAIN)
 		if err == nil && ok && delivered {
 			s.grants.open[req.pid] = time.Now()
 		}
@@ -110,12 +120,15 @@ func (s *server) serve(ctx context.Context, req *notification, now time.Time) er
 			return err
 		}
 		s.counted, s.due = now, false
+		if len(s.grants.known)+len(s.grants.open) == 0 {
+			s.filters = 0
+		}
 		s.report(ok)
 	}
 	if req == nil {
 		return nil
 	}
-	_, err := s.listener.answer(req.id, true)
+	_, err := s.listener.answer(req.id, true, 0)
 	return err
 }
 
@@ -249,9 +262,9 @@ func (l *listener) next(wait time.Duration) (*notification, error) {
 	return req, nil
 }
 
-// answer lets the system call go on or fails it with EAGAIN; delivered is false when the asking thread is gone.
-func (l *listener) answer(id uint64, ok bool) (delivered bool, err error) {
-	resp := response{id: id, error: -int32(unix.EAGAIN)}
+// answer lets the system call go on or fails it; delivered is false when the asking thread is gone.
+func (l *listener) answer(id uint64, ok bool, failure unix.Errno) (delivered bool, err error) {
+	resp := response{id: id, error: -int32(failure)}
 	if ok {
 		resp = response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	}
@@ -262,5 +275,5 @@ func (l *listener) answer(id uint64, ok bool) (delivered bool, err error) {
 	case errors.Is(errno, unix.ENOENT):
 		return false, nil
 	}
-	return false, fmt.Errorf("answering a fork: %w", errno)
+	return false, fmt.Errorf("answering a notification: %w", errno)
 }

@@ -107,7 +107,8 @@ func TestVerdicts(t *testing.T) {
 		{"fcntl", []uint64{3, unix.F_SETOWN | big, 1 | big}, eperm}, {"fcntl", []uint64{3, unix.F_SETOWN, 50}, allow}, {"fcntl", []uint64{3, unix.F_SETLEASE, 1}, eperm},
 		{"fcntl", []uint64{3, unix.F_DUPFD_CLOEXEC, 10}, allow}, {"fcntl", []uint64{3, unix.F_SETLK, 10}, allow}, {"fcntl", []uint64{3, unix.F_OFD_SETLK, 10}, refuse(unix.EINVAL)}, {"fcntl", []uint64{3, unix.F_OFD_SETLKW, 10}, refuse(unix.EINVAL)},
 		{"prctl", []uint64{unix.PR_SET_NAME}, allow}, {"prctl", []uint64{unix.PR_SET_MM}, eperm}, {"prctl", []uint64{unix.PR_SCHED_CORE}, eperm},
-		{"seccomp", []uint64{unix.SECCOMP_SET_MODE_FILTER, 0}, allow}, {"seccomp", []uint64{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC}, allow},
+		{"seccomp", []uint64{unix.SECCOMP_SET_MODE_FILTER, 0}, notify}, {"seccomp", []uint64{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC}, notify},
+		{"seccomp", []uint64{unix.SECCOMP_SET_MODE_STRICT}, eperm}, {"prctl", []uint64{unix.PR_SET_SECCOMP, 2}, notify}, {"prctl", []uint64{unix.PR_SET_SECCOMP | big, 2}, notify},
 		{"seccomp", []uint64{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER}, eperm},
 
 		{"mmap", []uint64{0, 4096, 3, unix.MAP_PRIVATE | unix.MAP_ANON}, allow}, {"mmap", []uint64{0, 4096, 3, unix.MAP_PRIVATE | unix.MAP_ANON | unix.MAP_HUGETLB}, refuse(unix.ENOMEM)},

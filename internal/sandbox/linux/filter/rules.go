@@ -72,12 +72,13 @@ var conditional = map[string]rule{
 	}, allow},
 	"personality": only(is(0, 0, 0xffffffff)),
 
-	// A filter of a program's own may only narrow. With a listener of its own it would win over ours for forks.
+	// A filter of a program's own may only narrow. With a listener of its own it would win over ours for forks. The broker counts them:
+	// nobody pays for the memory of the compiled ones.
 	"seccomp": {[]clause{
 		{[]cond{is(0, unix.SECCOMP_GET_ACTION_AVAIL, unix.SECCOMP_GET_NOTIF_SIZES)}, allow},
-		{[]cond{is(0, unix.SECCOMP_SET_MODE_FILTER), masked(1, ^uint32(unix.SECCOMP_FILTER_FLAG_TSYNC|unix.SECCOMP_FILTER_FLAG_LOG), 0)}, allow},
+		{[]cond{is(0, unix.SECCOMP_SET_MODE_FILTER), masked(1, ^uint32(unix.SECCOMP_FILTER_FLAG_TSYNC|unix.SECCOMP_FILTER_FLAG_LOG), 0)}, notify},
 	}, eperm},
-	"prctl": only(is(0, prctls...)),
+	"prctl": {[]clause{{[]cond{is(0, unix.PR_SET_SECCOMP)}, notify}, {[]cond{is(0, prctls...)}, allow}}, eperm},
 	"ioctl": only(is(1, ioctls...)),
 	// F_SETSIG and F_SETOWN_EX would send any signal to any thread of PID 1; F_SETLEASE would hold up the broker's opens.
 	"fcntl": {[]clause{
@@ -160,7 +161,7 @@ var ioctls = []uint32{
 var prctls = []uint32{
 	unix.PR_SET_PDEATHSIG, unix.PR_GET_PDEATHSIG, unix.PR_GET_DUMPABLE, unix.PR_SET_DUMPABLE, unix.PR_GET_UNALIGN, unix.PR_SET_UNALIGN,
 	unix.PR_GET_KEEPCAPS, unix.PR_SET_KEEPCAPS, unix.PR_GET_TIMING, unix.PR_SET_TIMING, unix.PR_SET_NAME, unix.PR_GET_NAME,
-	unix.PR_GET_SECCOMP, unix.PR_SET_SECCOMP, unix.PR_CAPBSET_READ, unix.PR_GET_TSC, unix.PR_SET_TSC, unix.PR_GET_SECUREBITS,
+	unix.PR_GET_SECCOMP, unix.PR_CAPBSET_READ, unix.PR_GET_TSC, unix.PR_SET_TSC, unix.PR_GET_SECUREBITS,
 	unix.PR_SET_TIMERSLACK, unix.PR_GET_TIMERSLACK, unix.PR_SET_CHILD_SUBREAPER, unix.PR_GET_CHILD_SUBREAPER,
 	unix.PR_SET_NO_NEW_PRIVS, unix.PR_GET_NO_NEW_PRIVS, unix.PR_GET_TID_ADDRESS, unix.PR_SET_THP_DISABLE, unix.PR_GET_THP_DISABLE,
 	unix.PR_CAP_AMBIENT, unix.PR_SVE_SET_VL, unix.PR_SVE_GET_VL, unix.PR_GET_SPECULATION_CTRL, unix.PR_SET_SPECULATION_CTRL,
