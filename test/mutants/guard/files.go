@@ -1,6 +1,9 @@
 package guard
 
 var fileGuards = []Guard{
+	{"a name that becomes another object during a walk", []string{"A-POL-13"}, rootio,
+		"errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)", "errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ELOOP) && false",
+		rootio, "TestWalkOfNamesThatChange"},
 	{"links are not followed by the kernel", []string{"A-POL-02"}, rootio,
 		"unix.O_PATH|unix.O_NOFOLLOW, resolve)", "unix.O_PATH, unix.RESOLVE_NO_XDEV&resolve)",
 		rootio, "TestChildFollowsNoLink"},
@@ -74,8 +77,14 @@ var protectedGuards = []Guard{
 		"case GitDir, Module:\n\t\tswitch {\n\t\tcase is(gitRuns...):\n\t\t\treturn ToolConfig", "case GitDir, Module:\n\t\tswitch {\n\t\tcase is(\"-\"):\n\t\t\treturn ToolConfig",
 		protect, "TestSurveyFindsWhatToolsRun"},
 	{"names without case where the directory knows none", []string{"A-POL-13"}, policy,
-		"n == name || fold && strings.EqualFold(n, name)", "n == name || fold && n == name",
+		"n == name || fold && strings.ToLower(n) == lower", "n == name || fold && n == lower && false",
 		policy, "TestProtectedNamesWithoutCase"},
+	{"names by code points that are not shown", []string{"A-POL-13"}, policy,
+		"case ignorable(r):", "case false:",
+		policy, "TestNamesInADirectoryWithoutCase"},
+	{"commands in the list of a rebase", []string{"A-POL-13"}, protect,
+		"return err == nil && v.Info.Links == 1 && inertTodo(string(text))", "return err == nil && v.Info.Links == 1",
+		protect, "TestSweepMovesWhatIsNew"},
 	{"ways to protected objects", []string{"A-POL-13"}, protect,
 		`s.guards[p] = sandbox.Guard{Path: p, Reason: sandbox.GuardPassage, Kind: "directory"}`, "_ = p",
 		protect, "TestSurveyFindsWhatToolsRun"},
