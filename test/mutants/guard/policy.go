@@ -23,9 +23,6 @@ var programGuards = []Guard{
 		"if i == len(e.Interpreters)-1 {", "if i >= 0 {", resolve, "TestVerifyScriptEntry"},
 	{"an artifact's interpreter lies in an executable root", []string{"A-POL-11"}, tool,
 		"if !policy.Decide(d.deps.Policy, want).Allow {", "if !policy.Decide(d.deps.Policy, want).Allow && d == nil {", tool, "TestRunRefusesScriptsWithoutAnInterpreter"},
-	{"a private copy cannot be written", []string{"A-POL-11"}, linux,
-		"unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE", "unix.F_SEAL_SEAL",
-		linux, "TestAnApprovedScriptIsAPrivateCopy"},
 }
 
 var policyGuards = []Guard{
