@@ -118,9 +118,26 @@ var table = []rule{
 	},
 	{
 		packages: []string{"internal/agent/config"},
-		allow:    []string{"internal/agent", "internal/sandbox", "internal/sandbox/policy", "internal/sandbox/resolve", "internal/yamltree", "internal/strictjson", "internal/atomicfile", "internal/fileop", "internal/statedir", "internal/locale", "config"},
+		allow:    []string{"internal/agent", "internal/agent/config/…", "internal/sandbox", "internal/sandbox/policy", "internal/sandbox/resolve", "internal/yamltree", "internal/strictjson", "internal/fileop", "internal/statedir", "internal/locale", "config"},
 		forbid:   []string{"os/exec"},
 		reason:   "configuration resolves and compares; it applies nothing to the system",
+	},
+	{
+		packages: []string{"internal/agent/config/applied"},
+		allow:    []string{"internal/agent/config/userfile", "internal/sandbox", "internal/sandbox/policy", "internal/yamltree", "internal/strictjson", "internal/atomicfile", "internal/fileop", "internal/statedir", "config"},
+		forbid:   []string{"os/exec", "net"},
+		reason:   "what was applied is a record and its difference from another; it knows neither the files of a configuration nor people",
+	},
+	{
+		packages: []string{"internal/agent/config/reserved"},
+		allow:    []string{"internal/agent/config/userfile", "internal/sandbox", "internal/sandbox/policy", "internal/strictjson", "internal/statedir"},
+		forbid:   []string{"os/exec"},
+		reason:   "the one place of the configuration that asks the machine who listens on it",
+	},
+	{
+		packages: []string{"internal/agent/config/userfile"},
+		forbid:   []string{"os/exec", "net"},
+		reason:   "reading a file of the person, and whose it is",
 	},
 	{
 		packages: []string{"internal/agent/runtime"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sekisho/internal/agent/config/applied"
 	"sekisho/internal/fault"
 	"sekisho/internal/locale"
 	"sekisho/internal/visible"
@@ -29,16 +30,16 @@ type UI struct {
 //
 // Errors are *fault.Error: configuration.not_applied, variant corrupt (a malformed snapshot is not repaired), unconfirmed
 // (nobody could be asked) or declined; state.unusable.
-func Apply(ctx context.Context, l *Loaded, r *Resolved, store *Store, ui UI) error {
+func Apply(ctx context.Context, l *Loaded, r *Resolved, store *applied.Store, ui UI) error {
 	path := l.Places.Config
 	old, err := store.Read(path)
 	first := errors.Is(err, fault.New(fault.ConfigurationAbsent)) && fault.As(err).Variant == ""
 	if err != nil && !first {
 		return err
 	}
-	changes := Diff(old, r.Snapshot)
+	changes := applied.Diff(old, r.Snapshot)
 	if first {
-		changes = diffFirst(r.Snapshot)
+		changes = applied.First(r.Snapshot)
 	}
 	if err := writeChanges(ui.Out, l, r, changes, first); err != nil {
 		return fmt.Errorf("showing the changes: %w", err)
@@ -99,7 +100,7 @@ func readLine(r io.Reader) (string, error) {
 	return "", errors.New("the answer is too long")
 }
 
-func writeChanges(w io.Writer, l *Loaded, r *Resolved, changes []Change, first bool) error {
+func writeChanges(w io.Writer, l *Loaded, r *Resolved, changes []applied.Change, first bool) error {
 	c := l.Locale
 	var b strings.Builder
 	for i, f := range l.Files {
@@ -132,19 +133,19 @@ func writeChanges(w io.Writer, l *Loaded, r *Resolved, changes []Change, first b
 	return err
 }
 
-func changeTable(changes []Change) string {
+func changeTable(changes []applied.Change) string {
 	var rows [][]string
 	for _, ch := range changes {
 		value := ""
 		switch ch.Kind {
-		case Added:
+		case applied.Added:
 			value = visible.Escape(ch.New)
-		case Removed:
+		case applied.Removed:
 			value = visible.Escape(ch.Old)
-		case Changed:
+		case applied.Changed:
 			value = visible.Escape(ch.Old) + " → " + visible.Escape(ch.New)
 		}
-		rows = append(rows, []string{ch.Kind.sign(), visible.Escape(ch.Key), value})
+		rows = append(rows, []string{ch.Kind.Sign(), visible.Escape(ch.Key), value})
 	}
 	return table("  ", rows)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sekisho/internal/agent/config/applied"
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 )
@@ -209,7 +210,7 @@ func TestStartRefusesEveryDifference(t *testing.T) {
 			if want := strings.ReplaceAll(tt.want, "DIR", w.path("")); !strings.Contains(f.Args["differences"], want) {
 				t.Errorf("differences %q lack %q", f.Args["differences"], want)
 			}
-			if strings.Contains(f.Args["differences"], fingerprintKey) {
+			if strings.Contains(f.Args["differences"], applied.FingerprintKey) {
 				t.Errorf("differences %q name the fingerprint, which says nothing", f.Args["differences"])
 			}
 			if got, want := f.Args["command"], "/opt/agent-mcp apply "+w.places.Config; got != want {

@@ -6,13 +6,18 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
 	"unicode/utf8"
 
+	"sekisho/internal/agent/config/applied"
+	"sekisho/internal/agent/config/userfile"
 	"sekisho/internal/fault"
+	"sekisho/internal/fileop"
 	"sekisho/internal/locale"
 	"sekisho/internal/yamltree"
 )
@@ -40,6 +45,11 @@ func (p Places) command(name, config string) string {
 
 // Start is the line that starts the server with this configuration.
 func (p Places) Start() string { return p.program() + " " + ShellQuote(p.Config) }
+
+// Store is the Applied Configuration Store of the state root.
+func (p Places) Store(fsys fileop.FS) *applied.Store {
+	return applied.NewStore(fsys, p.StateRoot, func(config string) string { return p.command("apply", config) })
+}
 
 func (p Places) program() string { return ShellQuote(cmp.Or(p.Program, p.Executable)) }
 
@@ -166,9 +176,9 @@ func (p Places) noBuiltIn() yamltree.Problem {
 }
 
 func readTree(path string) (*yamltree.Node, []yamltree.Problem) {
-	data, err := readRegular(path, yamltree.MaxBytes)
+	data, err := userfile.Read(path, yamltree.MaxBytes)
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, userfile.ErrTooLarge):
 		return nil, []yamltree.Problem{{Pos: yamltree.Pos{File: path}, Text: yamltree.T("config.file.too_large", "path", path, "limit", yamltree.MaxBytes)}}
 	case err != nil:
 		return nil, []yamltree.Problem{{Pos: yamltree.Pos{File: path}, Text: fileText(path, err)}}
@@ -176,37 +186,7 @@ func readTree(path string) (*yamltree.Node, []yamltree.Problem) {
 	return yamltree.Parse(path, data)
 }
 
-var (
-	errNotRegular   = errors.New("not a regular file")
-	errNotDirectory = errors.New("not a directory")
-	errTooLarge     = errors.New("too large")
-	errNotOwn       = errors.New("another account owns it")
-	errOpenToOthers = errors.New("others may open it")
-)
-
-// readRegular reads a whole regular file of at most limit bytes.
-func readRegular(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path) // before opening: a named pipe would block
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errNotRegular
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, errTooLarge
-	}
-	return data, nil
-}
+var errNotDirectory = errors.New("not a directory")
 
 // fileText says why a file or directory cannot be used.
 func fileText(path string, err error) yamltree.Text {
@@ -216,11 +196,11 @@ func fileText(path string, err error) yamltree.Text {
 		key = "config.file.missing"
 	case errors.Is(err, fs.ErrPermission):
 		key = "config.file.permission"
-	case errors.Is(err, errNotRegular):
+	case errors.Is(err, userfile.ErrNotRegular):
 		key = "config.file.not_regular"
 	case errors.Is(err, errNotDirectory):
 		key = "config.file.not_directory"
-	case errors.Is(err, errNotOwn), errors.Is(err, errOpenToOthers):
+	case errors.Is(err, userfile.ErrNotOwn), errors.Is(err, userfile.ErrOpenToOthers):
 		key = "config.file.not_private"
 	}
 	if key != "" {
@@ -231,4 +211,14 @@ func fileText(path string, err error) yamltree.Text {
 		err = pe.Err // the path is already in the message
 	}
 	return yamltree.T("config.file.unreadable", "path", path, "detail", err)
+}
+
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
+
+// ShellQuote quotes a word for a POSIX shell when it needs that, without a backslash, which would be shown doubled.
+func ShellQuote(s string) string {
+	if plainWord().MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'"
 }

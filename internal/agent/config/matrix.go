@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sekisho/internal/agent/config/applied"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/policy"
 	"sekisho/internal/statedir"
@@ -73,18 +74,18 @@ func (v *view) rights(r sandbox.Rights) string {
 // entries prints every execution entry with its full hash; a changed one is followed by what was applied.
 func (v *view) entries() {
 	var rows [][]string
-	var old []EntryResolution
+	var old []applied.EntryResolution
 	if v.applied != nil {
 		old = slices.Clone(v.applied.Entries)
 	}
 	for _, d := range v.l.Config.Sandbox.Entries {
-		sameAlias := func(e EntryResolution) bool { return strings.EqualFold(e.Alias, d.Alias) }
+		sameAlias := func(e applied.EntryResolution) bool { return strings.EqualFold(e.Alias, d.Alias) }
 		i, j := slices.IndexFunc(v.now.Snapshot.Entries, sameAlias), slices.IndexFunc(old, sameAlias)
-		now := EntryResolution{Alias: d.Alias, Logical: d.Path.Logical}
+		now := applied.EntryResolution{Alias: d.Alias, Logical: d.Path.Logical}
 		if i >= 0 {
 			now = v.now.Snapshot.Entries[i]
 		}
-		same := i >= 0 && j >= 0 && len(diffFacts(old[j].facts(), now.facts())) == 0
+		same := i >= 0 && j >= 0 && old[j].Same(now)
 		rows = append(rows, v.entryRow(v.mark(j >= 0, same), now))
 		if j >= 0 {
 			if !same {
@@ -99,16 +100,16 @@ func (v *view) entries() {
 	v.section("show.entries", []string{"show.column.applied", "show.column.alias", "show.column.class", "show.column.sha256", "show.column.path"}, rows)
 }
 
-func (v *view) entryRow(mark string, e EntryResolution) []string {
+func (v *view) entryRow(mark string, e applied.EntryResolution) []string {
 	if e.Resolved == "" {
 		return []string{mark, e.Alias, "–", "–", visible.Escape(e.Logical) + " → " + v.text("show.unresolved")}
 	}
-	path := visible.Escape(written(e.Logical, e.Resolved))
+	path := visible.Escape(applied.Written(e.Logical, e.Resolved))
 	if e.RuntimeRoot != nil {
-		path += "  " + v.text("show.runtime_root", "path", e.RuntimeRoot.shown())
+		path += "  " + v.text("show.runtime_root", "path", e.RuntimeRoot.Shown())
 	}
 	for _, in := range e.Interpreters {
-		path += "  " + v.text("show.interpreter", "interpreter", visible.Escape(in.shown()))
+		path += "  " + v.text("show.interpreter", "interpreter", visible.Escape(in.Shown()))
 	}
 	class := string(e.Class)
 	if class == "" {
@@ -124,16 +125,16 @@ func (v *view) network() {
 		was = v.applied.Network
 	}
 	rows := [][]string{{v.value(was.Access, n.Access), "access", n.Access, v.text("show.network." + n.Access)}}
-	old := networkFacts(was)[1:]
-	for _, f := range networkFacts(n)[1:] {
-		i := slices.IndexFunc(old, func(o fact) bool { return o.id == f.id })
-		rows = append(rows, []string{v.mark(i >= 0, i >= 0 && old[i].value == f.value), strings.TrimPrefix(f.key, "sandbox.network."), visible.Escape(f.value), "TCP"})
+	old := applied.Endpoints(was)
+	for _, f := range applied.Endpoints(n) {
+		i := slices.IndexFunc(old, func(o applied.Endpoint) bool { return o.ID == f.ID })
+		rows = append(rows, []string{v.mark(i >= 0, i >= 0 && old[i].Value == f.Value), strings.TrimPrefix(f.Key, "sandbox.network."), visible.Escape(f.Value), "TCP"})
 		if i >= 0 {
 			old = slices.Delete(old, i, i+1)
 		}
 	}
 	for _, f := range old {
-		rows = append(rows, []string{v.text("show.applied.removed"), strings.TrimPrefix(f.key, "sandbox.network."), visible.Escape(f.value), "TCP"})
+		rows = append(rows, []string{v.text("show.applied.removed"), strings.TrimPrefix(f.Key, "sandbox.network."), visible.Escape(f.Value), "TCP"})
 	}
 	v.section("show.network", nil, rows)
 }
@@ -178,7 +179,7 @@ func (v *view) baseline() {
 
 // environment prints where the task's directories are and every literal variable with its value.
 func (v *view) environment() {
-	now, was := v.now.Snapshot, Snapshot{}
+	now, was := v.now.Snapshot, applied.Snapshot{}
 	if v.applied != nil {
 		was = *v.applied
 	}
@@ -200,7 +201,7 @@ func (v *view) environment() {
 	variables("", now.Environment, was.Environment)
 	for _, e := range now.Entries {
 		var old map[string]string
-		if i := slices.IndexFunc(was.Entries, func(o EntryResolution) bool { return strings.EqualFold(o.Alias, e.Alias) }); i >= 0 {
+		if i := slices.IndexFunc(was.Entries, func(o applied.EntryResolution) bool { return strings.EqualFold(o.Alias, e.Alias) }); i >= 0 {
 			old = was.Entries[i].Environment
 		}
 		variables(e.Alias+": ", e.Environment, old)

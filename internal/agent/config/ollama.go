@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"sekisho/internal/agent/config/userfile"
 	"sekisho/internal/strictjson"
 	"sekisho/internal/yamltree"
 )
@@ -101,7 +102,7 @@ func (s *sections) header(name, file yamltree.Value) {
 		return
 	}
 	c.HeaderValueFile = path
-	if err := checkUserOnly(path); err != nil {
+	if err := userfile.CheckPrivate(path); err != nil {
 		file.Fail(fileText(path, err), yamltree.Text{})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"unicode/utf8"
 
+	"sekisho/internal/agent/config/applied"
+	"sekisho/internal/agent/config/reserved"
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/policy"
@@ -19,7 +21,7 @@ var errNotUTF8 = errors.New("the path is not UTF-8")
 // Resolved is a configuration as it is on this machine now.
 type Resolved struct {
 	// Snapshot is what apply would store, and what a start compares.
-	Snapshot Snapshot
+	Snapshot applied.Snapshot
 	// Policy is compiled from Snapshot and the operating system's runtime roots. It is valid only without errors.
 	Policy sandbox.EffectivePolicy
 
@@ -41,7 +43,7 @@ type resolver struct {
 func Resolve(l *Loaded) (*Resolved, Problems) {
 	r := resolver{l: l, keys: map[policy.Section][]string{}}
 	c := l.Config.Sandbox
-	out := &Resolved{Snapshot: Snapshot{SchemaVersion: SnapshotSchema, ConfigPath: l.Places.Config, Fingerprint: l.Fingerprint, Values: l.tree.Flat(),
+	out := &Resolved{Snapshot: applied.Snapshot{SchemaVersion: applied.Schema, ConfigPath: l.Places.Config, Fingerprint: l.Fingerprint, Values: l.tree.Flat(),
 		Profile: c.Profile, Network: c.Network, Environment: c.Environment, TempMB: c.TempMB, HomeMB: c.HomeMB}}
 	s := &out.Snapshot
 	for _, w := range c.Workspaces {
@@ -52,7 +54,7 @@ func Resolve(l *Loaded) (*Resolved, Problems) {
 	}
 	for _, m := range c.Mounts {
 		if dir, ok := r.directory(m.Path); ok && m.Access != "" {
-			s.Mounts = append(s.Mounts, MountResolution{dir, m.Access})
+			s.Mounts = append(s.Mounts, applied.MountResolution{Resolution: dir, Access: m.Access})
 			r.key(policy.InMounts, m.Item)
 		}
 	}
@@ -64,7 +66,7 @@ func Resolve(l *Loaded) (*Resolved, Problems) {
 	}
 	out.osRuntime = r.osRuntime()
 	var err error
-	declared := s.declared(out.osRuntime)
+	declared := s.Declared(out.osRuntime)
 	declared.Resources = policy.Resources(c.Resources)
 	declared.Protected = r.protected()
 	declared.ToolConfigWrites = c.AllowToolConfigWrites
@@ -80,7 +82,7 @@ func Resolve(l *Loaded) (*Resolved, Problems) {
 		s.Resources = limits.Resources // what is wrong elsewhere does not make them unknown
 	}
 	r.classes(s, compiled)
-	s.normalize()
+	s.Normalize()
 	yamltree.Sort(r.problems)
 	return out, Problems{Errors: r.problems, config: l.Places.Config, faults: r.faults}
 }
@@ -102,16 +104,16 @@ func (r *resolver) failErr(key, target string, err error) {
 	r.fail(key, f)
 }
 
-func (r *resolver) directory(p Path) (Resolution, bool) {
+func (r *resolver) directory(p Path) (applied.Resolution, bool) {
 	root, err := resolve.Root(p.Abs)
 	if err == nil && !(utf8.ValidString(root.Path) && utf8.ValidString(p.Abs)) {
 		err = errNotUTF8
 	}
 	if err != nil {
 		r.failErr(p.Key, p.Abs, err)
-		return Resolution{}, false
+		return applied.Resolution{}, false
 	}
-	return Resolution{Logical: p.Logical, Declared: spelling(p.Abs, root.Path), Resolved: root.Path, ID: root.ID, Filesystem: root.Filesystem}, true
+	return applied.Resolution{Logical: p.Logical, Declared: spelling(p.Abs, root.Path), Resolved: root.Path, ID: root.ID, Filesystem: root.Filesystem}, true
 }
 
 // spelling is what a snapshot keeps of a declared path: nothing when it is the resolved one.
@@ -122,11 +124,11 @@ func spelling(declared, resolved string) string {
 	return declared
 }
 
-func (r *resolver) entry(e Entry) (EntryResolution, bool) {
-	out := EntryResolution{Alias: e.Alias, Logical: e.Path.Logical, Environment: e.Environment}
+func (r *resolver) entry(e Entry) (applied.EntryResolution, bool) {
+	out := applied.EntryResolution{Alias: e.Alias, Logical: e.Path.Logical, Environment: e.Environment}
 	runtimeOK := true
 	if e.RuntimeRoot.Abs != "" {
-		var dir Resolution
+		var dir applied.Resolution
 		if dir, runtimeOK = r.directory(e.RuntimeRoot); runtimeOK {
 			out.RuntimeRoot = &dir
 		}
@@ -146,9 +148,9 @@ func (r *resolver) entry(e Entry) (EntryResolution, bool) {
 		return out, false
 	}
 	out.Declared = spelling(e.Path.Abs, exe.Path)
-	out.Resolved, out.SHA256, out.Filesystem, out.id = exe.Path, exe.SHA256, exe.Filesystem, exe.ID
+	out.Resolved, out.SHA256, out.Filesystem, out.Object = exe.Path, exe.SHA256, exe.Filesystem, exe.ID
 	for _, in := range exe.Interpreters {
-		out.Interpreters = append(out.Interpreters, InterpreterResolution{in.Interpreter, in.Filesystem, in.ID})
+		out.Interpreters = append(out.Interpreters, applied.InterpreterResolution{Interpreter: in.Interpreter, Filesystem: in.Filesystem, Object: in.ID})
 	}
 	return out, runtimeOK
 }
@@ -248,7 +250,7 @@ func (r *resolver) compileProblems(err error) {
 }
 
 // classes takes each entry's class from the compiled policy, the one place that decides it (A-POL-04).
-func (r *resolver) classes(s *Snapshot, p sandbox.EffectivePolicy) {
+func (r *resolver) classes(s *applied.Snapshot, p sandbox.EffectivePolicy) {
 	for i := range s.Entries {
 		for _, e := range p.Entries {
 			if e.Alias == s.Entries[i].Alias {
@@ -258,30 +260,8 @@ func (r *resolver) classes(s *Snapshot, p sandbox.EffectivePolicy) {
 	}
 }
 
-// declared turns a snapshot into the policy's input; the caller adds what a snapshot does not hold.
-func (s Snapshot) declared(osRuntime []policy.Directory) policy.SandboxPolicy {
-	d := policy.SandboxPolicy{Profile: s.Profile, OSRuntime: osRuntime, Network: s.Network, Environment: s.Environment, TempMB: s.TempMB, HomeMB: s.HomeMB,
-		Resources: policy.Resources(s.Resources)}
-	for _, w := range s.Workspaces {
-		d.Workspaces = append(d.Workspaces, w.declared())
-	}
-	for _, m := range s.Mounts {
-		d.Mounts = append(d.Mounts, policy.Mount{Directory: m.declared(), Access: m.Access})
-	}
-	for _, e := range s.Entries {
-		entry := policy.Entry{Alias: e.Alias, Declared: e.Declared, Path: e.Resolved, ID: e.id, SHA256: e.SHA256, Filesystem: e.Filesystem, Environment: e.Environment}
-		for _, in := range e.Interpreters {
-			entry.Interpreters = append(entry.Interpreters, policy.Interpreter{Interpreter: in.Interpreter, ID: in.id, Filesystem: in.Filesystem})
-		}
-		if e.RuntimeRoot != nil {
-			dir := e.RuntimeRoot.declared()
-			entry.RuntimeRoot = &dir
-		}
-		d.Entries = append(d.Entries, entry)
-	}
-	return d
-}
-
-func (r Resolution) declared() policy.Directory {
-	return policy.Directory{Declared: r.Declared, Path: r.Resolved, ID: r.ID, Filesystem: r.Filesystem}
+// Machine tells the servers that no payload may reach, as they are now (A-POL-06).
+func (l *Loaded) Machine() (policy.Machine, error) {
+	own, _ := l.Config.MCP.HTTPAddr()
+	return reserved.Machine(reserved.Config{Access: l.Config.Sandbox.Network.Access, Model: l.Config.Ollama.Endpoint, Own: own, StateRoot: l.Places.StateRoot})
 }

@@ -2,10 +2,9 @@ package config
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
+	"sekisho/internal/agent/config/applied"
 	"sekisho/internal/yamltree"
 )
 
@@ -17,11 +16,6 @@ const (
 
 // CgroupAuto lets the backend find a place for its cgroups.
 const CgroupAuto = "auto"
-
-// mountAccesses are the values of sandbox.mounts[].access (A-POL-01).
-var mountAccesses = []string{"read_only", "read_write", "read_write_delete"}
-
-var aliasPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`) })
 
 func (s *sections) sandbox(m *yamltree.Section) {
 	defer m.Done()
@@ -55,7 +49,7 @@ func (s *sections) mount(item yamltree.Value) {
 	m := item.Section()
 	defer m.Done()
 	path, access := m.Key("path"), m.Key("access")
-	allowed := mountAccesses
+	allowed := applied.MountAccesses
 	if s.c.Sandbox.Profile == ProfileReadonly {
 		allowed = allowed[:1] // A-POL-01
 	}
@@ -92,7 +86,7 @@ func (s *sections) alias(v yamltree.Value) string {
 		return ""
 	}
 	alias := v.Text("")
-	if !aliasPattern().MatchString(alias) {
+	if !applied.ValidAlias(alias) {
 		if v.Node().Kind == yamltree.String {
 			v.Fail(yamltree.T("config.alias.form", "value", alias), yamltree.T("config.accepts.alias"))
 		}

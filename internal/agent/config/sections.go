@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"sekisho/internal/agent/config/userfile"
 	"sekisho/internal/fault"
 	"sekisho/internal/yamltree"
 )
@@ -108,9 +109,9 @@ func (s *sections) prompt(v yamltree.Value) {
 	if path == "" {
 		return
 	}
-	data, err := readRegular(path, maxPromptBytes)
+	data, err := userfile.Read(path, maxPromptBytes)
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, userfile.ErrTooLarge):
 		v.Fail(yamltree.T("config.file.too_large", "path", path, "limit", maxPromptBytes), yamltree.Text{})
 	case err != nil:
 		v.Fail(fileText(path, err), yamltree.Text{})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sekisho/internal/agent/config/applied"
 	"sekisho/internal/fault"
 	"sekisho/internal/locale"
 	"sekisho/internal/sandbox"
@@ -17,12 +18,12 @@ import (
 // Show prints what is declared, what it resolves to and what is applied, as a matrix with origins and hashes (A-CLI-03). It
 // changes nothing. Load has reported no error; p are the problems of Resolve, whose rows then say that they could not be
 // resolved. A corrupt snapshot is shown as its error and returned; a missing one is no error.
-func Show(w io.Writer, l *Loaded, r *Resolved, p Problems, store *Store) error {
-	applied, err := store.Read(l.Places.Config)
+func Show(w io.Writer, l *Loaded, r *Resolved, p Problems, store *applied.Store) error {
+	stored, err := store.Read(l.Places.Config)
 	v := view{l: l, c: l.Locale, now: r, valid: len(p.Errors) == 0}
 	if err == nil {
-		v.applied = &applied
-		v.appliedPolicy = compileApplied(applied, r.osRuntime)
+		v.applied = &stored
+		v.appliedPolicy = compileApplied(stored, r.osRuntime)
 	}
 	v.head(err)
 	v.declared()
@@ -44,8 +45,8 @@ func Show(w io.Writer, l *Loaded, r *Resolved, p Problems, store *Store) error {
 }
 
 // compileApplied is the policy that the applied snapshot means on this system, or nil when it no longer compiles.
-func compileApplied(s Snapshot, osRuntime []policy.Directory) *sandbox.EffectivePolicy {
-	p, err := policy.Compile(s.declared(osRuntime))
+func compileApplied(s applied.Snapshot, osRuntime []policy.Directory) *sandbox.EffectivePolicy {
+	p, err := policy.Compile(s.Declared(osRuntime))
 	if err != nil {
 		return nil
 	}
@@ -57,7 +58,7 @@ type view struct {
 	c             *locale.Catalogue
 	now           *Resolved
 	valid         bool // now.Policy can be used
-	applied       *Snapshot
+	applied       *applied.Snapshot
 	appliedPolicy *sandbox.EffectivePolicy
 	b             strings.Builder
 }
@@ -102,7 +103,7 @@ func (v *view) head(readErr error) {
 	}
 	rows = append(rows, []string{v.text("show.profile"), v.l.Config.Sandbox.Profile}, []string{v.text("show.fingerprint"), v.l.Fingerprint},
 		[]string{v.text("show.state"), v.state(readErr)})
-	if v.valid && !corrupt(readErr) && (v.applied == nil || len(Diff(*v.applied, v.now.Snapshot)) > 0) {
+	if v.valid && !corrupt(readErr) && (v.applied == nil || len(applied.Diff(*v.applied, v.now.Snapshot)) > 0) {
 		rows = append(rows, []string{v.text("show.command"), visible.Escape(v.l.Places.command("apply", v.l.Places.Config))})
 	}
 	v.b.WriteString(table("", rows))
@@ -121,7 +122,7 @@ func (v *view) state(readErr error) string {
 	case v.applied == nil:
 		return v.text("show.state.none")
 	}
-	if n := len(Diff(*v.applied, v.now.Snapshot)); n > 0 {
+	if n := len(applied.Diff(*v.applied, v.now.Snapshot)); n > 0 {
 		return v.text("show.state.differs", "count", n)
 	}
 	return v.text("show.state.applied")
@@ -155,9 +156,9 @@ func (v *view) declared() {
 
 func (v *view) declaredRows() []declaredRow {
 	var rows []declaredRow
-	now, old := v.now.Snapshot.directories(), []declaredDirectory(nil)
+	now, old := resolvedDirectories(v.now.Snapshot), []declaredDirectory(nil)
 	if v.applied != nil {
-		old = v.applied.directories()
+		old = resolvedDirectories(*v.applied)
 	}
 	find := func(in []declaredDirectory, kind, logical string) *declaredDirectory {
 		i := slices.IndexFunc(in, func(d declaredDirectory) bool { return d.kind == kind && d.Logical == logical })
@@ -185,11 +186,11 @@ func (v *view) declaredRows() []declaredRow {
 
 // declaredDirectory is a directory with the key that declares it, and a mount's access.
 type declaredDirectory struct {
-	Resolution
+	applied.Resolution
 	kind string
 }
 
-func (s Snapshot) directories() []declaredDirectory {
+func resolvedDirectories(s applied.Snapshot) []declaredDirectory {
 	var out []declaredDirectory
 	for _, w := range s.Workspaces {
 		out = append(out, declaredDirectory{w, "workspace"})
@@ -203,10 +204,10 @@ func (s Snapshot) directories() []declaredDirectory {
 func (s Sandbox) directories() []declaredDirectory {
 	var out []declaredDirectory
 	for _, w := range s.Workspaces {
-		out = append(out, declaredDirectory{Resolution{Logical: w.Logical}, "workspace"})
+		out = append(out, declaredDirectory{applied.Resolution{Logical: w.Logical}, "workspace"})
 	}
 	for _, m := range s.Mounts {
-		out = append(out, declaredDirectory{Resolution{Logical: m.Logical}, "mount (" + m.Access + ")"})
+		out = append(out, declaredDirectory{applied.Resolution{Logical: m.Logical}, "mount (" + m.Access + ")"})
 	}
 	return out
 }

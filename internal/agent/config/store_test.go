@@ -139,7 +139,7 @@ func TestSnapshotIsReplacedWholeOrNotAtAll(t *testing.T) {
 	l, r := w.load()
 	for n := 0; ; n++ {
 		fsys := &failing{FS: fileop.OS(), left: n}
-		err := Apply(context.Background(), l, r, NewStore(fsys, w.places), UI{Out: io.Discard, Yes: true})
+		err := Apply(context.Background(), l, r, w.places.Store(fsys), UI{Out: io.Discard, Yes: true})
 		now := w.stored()
 		if err == nil {
 			if bytes.Equal(now, old) {
@@ -151,7 +151,7 @@ func TestSnapshotIsReplacedWholeOrNotAtAll(t *testing.T) {
 			break
 		}
 		if !bytes.Equal(now, old) {
-			if _, derr := decodeSnapshot(now); derr != nil {
+			if _, derr := w.store.Read(w.places.Config); derr != nil {
 				t.Fatalf("after a failure of effect %d: %v", n, derr)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"sekisho/internal/agent/config/applied"
 )
 
 // A change of the network or of variables is told once: by what is resolved, not by the text of the file as well.
@@ -12,7 +14,7 @@ import (
 func TestAChangeIsToldOnce(t *testing.T) {
 	w := newWorld(t, "en")
 	overlay := strings.TrimSuffix(w.places.Config, ".yaml") + ".local.yaml"
-	read := func(text string) Snapshot {
+	read := func(text string) applied.Snapshot {
 		t.Helper()
 		put(t, overlay, "sandbox:\n  environment: "+text+"\n")
 		_, r := w.load()
@@ -29,7 +31,7 @@ func TestAChangeIsToldOnce(t *testing.T) {
 	raw := regexp.MustCompile(`^sandbox\.(environment|network\.(local|restricted)_endpoints(\[.*)?)$`)
 	for _, pair := range [][2]string{{none, bare}, {none, local}, {local, other}, {local, restricted}, {restricted, elsewhere}, {restricted, none}} {
 		for _, p := range [][2]string{pair, {pair[1], pair[0]}} {
-			changes := Diff(read(p[0]), read(p[1]))
+			changes := applied.Diff(read(p[0]), read(p[1]))
 			if len(changes) == 0 {
 				t.Errorf("%q → %q: no change", p[0], p[1])
 			}
@@ -42,7 +44,7 @@ func TestAChangeIsToldOnce(t *testing.T) {
 	}
 	// What only the text tells is still told.
 	put(t, overlay, "sandbox: {network: {access: local, local_endpoints: [5432]}}\n")
-	before := func() Snapshot { _, r := w.load(); return r.Snapshot }()
+	before := func() applied.Snapshot { _, r := w.load(); return r.Snapshot }()
 	after := before
 	after.Values = map[string]string{}
 	for k, v := range before.Values {
@@ -50,7 +52,7 @@ func TestAChangeIsToldOnce(t *testing.T) {
 	}
 	after.Values["sandbox.network.local_endpoints"] = "[05432]"
 	after.Fingerprint = "other"
-	if changes := Diff(before, after); len(changes) != 1 || changes[0].Key != "sandbox.network.local_endpoints" {
+	if changes := applied.Diff(before, after); len(changes) != 1 || changes[0].Key != "sandbox.network.local_endpoints" {
 		t.Errorf("a difference of the text alone: %+v", changes)
 	}
 }

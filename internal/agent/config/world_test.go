@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sekisho/internal/agent/config/applied"
 	"sekisho/internal/fileop"
 )
 
@@ -17,7 +18,7 @@ import (
 type world struct {
 	t      *testing.T
 	places Places
-	store  *Store
+	store  *applied.Store
 }
 
 const worldYAML = `schema_version: 2
@@ -50,7 +51,7 @@ func newWorld(t *testing.T, lang string) *world {
 		t.Fatal(err)
 	}
 	w.places.Program = "/opt/agent-mcp"
-	w.store = NewStore(fileop.OS(), w.places)
+	w.store = w.places.Store(fileop.OS())
 	return w
 }
 

@@ -27,7 +27,7 @@ func Apply(ctx context.Context, o ApplyOptions) int {
 	if !s.check(problems) {
 		return ExitFailure
 	}
-	store := config.NewStore(s.Files, s.places)
+	store := s.places.Store(s.Files)
 	err := config.Apply(ctx, s.loaded, resolved, store, config.UI{In: s.Stdin, Out: o.Stdout, Terminal: o.Terminal, Yes: o.Yes})
 	if err != nil {
 		s.report(s.loaded.Locale, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sekisho/internal/agent/config"
+	"sekisho/internal/agent/config/reserved"
 	"sekisho/internal/agent/filetx"
 	"sekisho/internal/agent/mcpserver"
 	"sekisho/internal/agent/mcpserver/tasks"
@@ -18,6 +19,7 @@ import (
 	"sekisho/internal/journal"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/broker"
+	"sekisho/internal/sandbox/policy"
 	"sekisho/internal/sandbox/rootio"
 	"sekisho/internal/statedir"
 )
@@ -77,7 +79,7 @@ func (s *session) assemble(dir *statedir.Dir, instance *statedir.Instance, p san
 		a.closers = append(a.closers, homes.Close)
 	}
 	a.broker = broker.New(broker.Deps{Backend: backend, Journal: journal.Open(s.Files, a.records), Instance: instance, Homes: homes, Policy: p, State: dir, Files: s.Files, Recover: recovery.later(dir), Spares: true, Log: logs.file,
-		Network: &broker.Network{Resolver: broker.SystemResolver(), Machine: s.loaded.Machine, Doors: s.loaded.Doors, Audit: logs.audit}})
+		Network: &broker.Network{Resolver: broker.SystemResolver(), Machine: s.loaded.Machine, Doors: func() ([]policy.Server, error) { return reserved.Doors(s.places.StateRoot) }, Audit: logs.audit}})
 	a.runtime = runtime.New(runtime.Deps{Model: model, Tools: tools, Opener: a.broker, Audit: logs.audit, Texts: s.loaded.Locale, Policy: &p,
 		Config: runtimeConfig(c), Log: logs.Logger})
 	records := taskstore.Open(taskstore.Options{Files: s.Files, Root: dir, Instance: instance,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sekisho/internal/agent/config"
+	"sekisho/internal/agent/config/reserved"
 	"sekisho/internal/agent/mcpserver/httpd"
 	"sekisho/internal/agent/mcpserver/requestlog"
 	"sekisho/internal/agent/mcpserver/sockowner"
@@ -33,7 +34,7 @@ func (s *session) openHTTP(ctx context.Context, addr netip.AddrPort, a *assembly
 		return nil, fault.New(fault.PreflightMissingPrimitive, fault.Variant("peer_owner"), fault.Target("sock_diag"), fault.Cause(err))
 	}
 	// Before it listens: whoever got a connection finds the mark, however short a time ago the port was opened.
-	mark, err := a.instance.Mark(ctx, config.DoorMark(int(addr.Port())))
+	mark, err := a.instance.Mark(ctx, reserved.DoorMark(int(addr.Port())))
 	if err != nil {
 		return nil, err
 	}

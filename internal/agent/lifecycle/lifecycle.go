@@ -14,7 +14,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"sekisho/config"
+	shipped "sekisho/config"
 	"sekisho/internal/agent/config"
 	"sekisho/internal/fault"
 	"sekisho/internal/fileop"

@@ -113,7 +113,7 @@ func (s *session) compare() (*config.Resolved, error) {
 		problems.Write(s.Stderr, s.loaded.Locale)
 		return nil, problems.Err()
 	}
-	return resolved, config.NewStore(s.Files, s.places).Compare(resolved.Snapshot)
+	return resolved, s.places.Store(s.Files).Compare(resolved.Snapshot)
 }
 
 func preflight(ctx context.Context, b sandbox.Backend, openErr error) error {

@@ -14,7 +14,7 @@ func Show(o Options, stdout io.Writer) int {
 		return ExitFailure
 	}
 	resolved, problems := config.Resolve(s.loaded)
-	if err := config.Show(stdout, s.loaded, resolved, problems, config.NewStore(s.Files, s.places)); err != nil {
+	if err := config.Show(stdout, s.loaded, resolved, problems, s.places.Store(s.Files)); err != nil {
 		s.report(s.loaded.Locale, err)
 		return ExitFailure
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package config
+package userfile
 
 import (
 	"fmt"
@@ -8,21 +8,21 @@ import (
 	"syscall"
 )
 
-// checkUserOnly refuses a credential file that another account owns or may open (A-OLL-09).
-func checkUserOnly(path string) error {
+// CheckPrivate refuses a credential file that another account owns or may open (A-OLL-09).
+func CheckPrivate(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errNotRegular
+		return ErrNotRegular
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(st.Uid) != os.Geteuid() {
-		return errNotOwn
+		return ErrNotOwn
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%w: %04o", errOpenToOthers, info.Mode().Perm())
+		return fmt.Errorf("%w: %04o", ErrOpenToOthers, info.Mode().Perm())
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package config
+package applied
 
 import (
 	"cmp"
@@ -77,22 +77,22 @@ func (s Snapshot) facts() []fact {
 	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
 		fs = append(fs, fact{id: "value\x00" + key, key: key, value: s.Values[key], written: true})
 	}
-	return append(fs, fact{id: "fingerprint", key: fingerprintKey, value: s.Fingerprint, of: "-"})
+	return append(fs, fact{id: "fingerprint", key: FingerprintKey, value: s.Fingerprint, of: "-"})
 }
 
 func (r Resolution) facts(key, access string) []fact {
 	id := key + "\x00" + r.Logical
 	return []fact{
-		{id: id, key: key, value: access + r.shown()},
+		{id: id, key: key, value: access + r.Shown()},
 		{id: id + "\x00declared", key: key + " (declared path)", value: shownDeclared(r.Declared), of: id},
 		{id: id + "\x00id", key: key + " (device:inode)", value: r.object(), of: id},
 	}
 }
 
 // shown is the resolved path, with what was written when that is something else.
-func (r Resolution) shown() string { return written(r.Logical, r.Resolved) }
+func (r Resolution) Shown() string { return Written(r.Logical, r.Resolved) }
 
-func written(logical, resolved string) string {
+func Written(logical, resolved string) string {
 	if logical == resolved {
 		return resolved
 	}
@@ -110,7 +110,7 @@ func (r Resolution) object() string {
 func (e EntryResolution) facts() []fact {
 	key := "sandbox.execution.entries." + e.Alias
 	id := "entry\x00" + strings.ToLower(e.Alias) + "\x00"
-	path := fact{id: id + "path", key: key, value: written(e.Logical, e.Resolved)}
+	path := fact{id: id + "path", key: key, value: Written(e.Logical, e.Resolved)}
 	path.whole = path.value + "  " + string(e.Class)
 	fs := []fact{
 		{id: id + "class", key: key + ".class", value: string(e.Class), of: path.id},
@@ -120,7 +120,7 @@ func (e EntryResolution) facts() []fact {
 		{id: id + "kind", key: key + " (filesystem)", value: e.Filesystem, of: path.id},
 	}
 	for i, in := range e.Interpreters {
-		one := fact{id: fmt.Sprint(id, "interpreter\x00", i), key: key + ".interpreter", value: in.shown(), of: path.id}
+		one := fact{id: fmt.Sprint(id, "interpreter\x00", i), key: key + ".interpreter", value: in.Shown(), of: path.id}
 		path.whole += "  interpreter " + one.value
 		fs = append(fs, one, fact{id: one.id + "\x00filesystem", key: key + ".interpreter (filesystem)", value: in.Filesystem, of: one.id})
 	}
@@ -128,7 +128,7 @@ func (e EntryResolution) facts() []fact {
 		fs = append(fs, fact{id: id + "env\x00" + name, key: key + ".environment." + name, value: e.Environment[name]})
 	}
 	if e.RuntimeRoot != nil {
-		root := fact{id: id + "runtime", key: key + ".runtime_root", value: e.RuntimeRoot.shown(), of: path.id}
+		root := fact{id: id + "runtime", key: key + ".runtime_root", value: e.RuntimeRoot.Shown(), of: path.id}
 		path.whole += "  runtime_root " + root.value
 		fs = append(fs, root, fact{id: id + "runtime\x00declared", key: key + ".runtime_root (declared path)", value: shownDeclared(e.RuntimeRoot.Declared), of: root.id},
 			fact{id: id + "runtime\x00id", key: key + ".runtime_root (device:inode)", value: e.RuntimeRoot.object(), of: root.id})
@@ -138,8 +138,8 @@ func (e EntryResolution) facts() []fact {
 }
 
 // shown is an interpreter with everything that was approved of it.
-func (in InterpreterResolution) shown() string {
-	text := written(in.Name, in.Path)
+func (in InterpreterResolution) Shown() string {
+	text := Written(in.Name, in.Path)
 	if len(in.Args) > 0 {
 		text += " " + strings.Join(in.Args, " ")
 	}
@@ -155,4 +155,21 @@ func networkFacts(n sandbox.NetworkPolicy) []fact {
 		fs = append(fs, fact{id: "restricted\x00" + e.Host, key: "sandbox.network.restricted_endpoints", value: fmt.Sprint(e.Host, " ", e.Ports)})
 	}
 	return fs
+}
+
+// Endpoint is one statement about the network: which, by the key that declares it, and what it says.
+type Endpoint struct{ ID, Key, Value string }
+
+// Endpoints are what a policy says of the network beside its mode.
+func Endpoints(n sandbox.NetworkPolicy) []Endpoint {
+	var out []Endpoint
+	for _, f := range networkFacts(n)[1:] {
+		out = append(out, Endpoint{f.id, f.key, f.value})
+	}
+	return out
+}
+
+// Same reports whether nothing of two resolutions of an entry differs.
+func (e EntryResolution) Same(other EntryResolution) bool {
+	return len(diffFacts(e.facts(), other.facts())) == 0
 }

@@ -1,4 +1,5 @@
-package config
+// Package reserved tells which servers of this machine no payload of a sandbox may reach (A-POL-06).
+package reserved
 
 import (
 	"errors"
@@ -14,33 +15,42 @@ import (
 	"syscall"
 	"time"
 
+	"sekisho/internal/agent/config/userfile"
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/policy"
 	"sekisho/internal/strictjson"
 )
 
+// Config is what a configuration says of servers: of the sandbox's network, the model's URL, and this server's own address over
+// HTTP, invalid when it has none.
+type Config struct {
+	Access    string
+	Model     string
+	Own       netip.AddrPort
+	StateRoot string
+}
+
 // Machine tells which servers no payload may reach (A-POL-06), as they are now: the model server, this server's own HTTP
-// port, the page of every relaycodex and the HTTP port of every other agent-mcp of this user. Nothing is asked when the policy has no network. Errors are
-// state.unusable: a relaycodex whose port cannot be read may be anywhere.
-func (l *Loaded) Machine() (policy.Machine, error) {
-	c := l.Config
-	if c.Sandbox.Network.Access == sandbox.NetworkNone {
+// port, the page of every relaycodex and the HTTP port of every other agent-mcp of this user. Nothing is asked when the policy
+// has no network. Errors are state.unusable: a relaycodex whose port cannot be read may be anywhere.
+func Machine(c Config) (policy.Machine, error) {
+	if c.Access == sandbox.NetworkNone {
 		return policy.Machine{}, nil
 	}
 	var m policy.Machine
-	if u, err := url.Parse(c.Ollama.Endpoint); err == nil && u.Hostname() != "" {
+	if u, err := url.Parse(c.Model); err == nil && u.Hostname() != "" {
 		m.Servers = append(m.Servers, policy.Server{Kind: policy.ServerModel, Host: u.Hostname(), Port: portOf(u)})
 	}
-	if c.MCP.Transport == TransportHTTP {
-		m.Servers = append(m.Servers, policy.Server{Kind: policy.ServerOwn, Host: c.MCP.HTTPHost, Port: c.MCP.HTTPPort})
+	if c.Own.IsValid() {
+		m.Servers = append(m.Servers, policy.Server{Kind: policy.ServerOwn, Host: c.Own.Addr().String(), Port: int(c.Own.Port())})
 	}
-	relays, err := relays(filepath.Join(filepath.Dir(l.Places.StateRoot), "relaycodex"))
+	relays, err := relays(filepath.Join(filepath.Dir(c.StateRoot), "relaycodex"))
 	if err != nil {
 		return m, err
 	}
 	m.Servers = append(m.Servers, relays...)
-	doors, err := l.Doors()
+	doors, err := Doors(c.StateRoot)
 	if err != nil {
 		return m, err
 	}
@@ -88,7 +98,7 @@ func relays(root string) ([]policy.Server, error) {
 	var out []policy.Server
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name(), relayPage)
-		data, err := readRegular(path, maxPageBytes)
+		data, err := userfile.Read(path, maxPageBytes)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && ended(filepath.Join(dir, e.Name(), relaySocket)) {
 			continue
 		}

@@ -1,4 +1,4 @@
-package config
+package reserved
 
 import (
 	"strconv"
@@ -24,10 +24,10 @@ func doorPort(mark string) int {
 	return int(port)
 }
 
-// Doors tells the HTTP ports of all agent-mcp servers that live now and share this one's state root (A-POL-06). Their doors
+// Doors tells the HTTP ports of all agent-mcp servers that live now and share a state root (A-POL-06). Their doors
 // ask for the peer's user only, and what a payload sends comes from this process, so they cannot tell it from a client.
-func (l *Loaded) Doors() ([]policy.Server, error) {
-	marks, err := statedir.Marks(l.Places.StateRoot, func(name string) bool { return doorPort(name) > 0 })
+func Doors(stateRoot string) ([]policy.Server, error) {
+	marks, err := statedir.Marks(stateRoot, func(name string) bool { return doorPort(name) > 0 })
 	if err != nil {
 		return nil, err
 	}

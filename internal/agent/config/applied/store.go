@@ -1,4 +1,4 @@
-package config
+package applied
 
 import (
 	"crypto/sha256"
@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"sekisho/internal/agent/config/userfile"
 	"sekisho/internal/atomicfile"
 	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
@@ -20,16 +21,20 @@ const storeDir = "applied-configurations"
 // Store is the Applied Configuration Store: one snapshot per configuration path below the state root (A-CFG-03). Only Apply
 // writes it. Concurrent appliers are safe, the last one wins as a whole.
 type Store struct {
-	fsys   fileop.FS
-	places Places
+	fsys      fileop.FS
+	stateRoot string
+	command   func(config string) string
 }
 
-// NewStore returns the store below the state root of places; nothing is created before Replace.
-func NewStore(fsys fileop.FS, places Places) *Store { return &Store{fsys: fsys, places: places} }
+// NewStore returns the store below a state root; nothing is created before Replace. Command is what a person types to apply a
+// configuration.
+func NewStore(fsys fileop.FS, stateRoot string, command func(config string) string) *Store {
+	return &Store{fsys: fsys, stateRoot: stateRoot, command: command}
+}
 
 // Path is the file that holds a configuration's snapshot.
 func (s *Store) Path(configPath string) string {
-	return filepath.Join(s.places.StateRoot, storeDir, snapshotName(configPath))
+	return filepath.Join(s.stateRoot, storeDir, snapshotName(configPath))
 }
 
 func snapshotName(configPath string) string {
@@ -44,22 +49,22 @@ func (s *Store) Read(configPath string) (Snapshot, error) {
 	snap, err := readSnapshot(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Snapshot{}, fault.New(fault.ConfigurationAbsent, fault.Target(configPath), fault.Arg("command", s.places.command("apply", configPath)))
+		return Snapshot{}, fault.New(fault.ConfigurationAbsent, fault.Target(configPath), fault.Arg("command", s.command(configPath)))
 	case err == nil && snap.ConfigPath != configPath:
 		err = fmt.Errorf("the record belongs to %s", snap.ConfigPath)
 	}
 	if err != nil {
 		return Snapshot{}, fault.New(fault.ConfigurationAbsent, fault.Variant("corrupt"), fault.Target(path), fault.Arg("config", configPath),
-			fault.Arg("command", s.places.command("apply", configPath)), fault.Cause(err))
+			fault.Arg("command", s.command(configPath)), fault.Cause(err))
 	}
 	return snap, nil
 }
 
 func readSnapshot(path string) (Snapshot, error) {
-	if err := checkUserOnly(path); err != nil {
+	if err := userfile.CheckPrivate(path); err != nil {
 		return Snapshot{}, err
 	}
-	data, err := readRegular(path, maxSnapshotBytes)
+	data, err := userfile.Read(path, maxSnapshotBytes)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -78,7 +83,7 @@ func (s *Store) Replace(snap Snapshot) error {
 	if len(data) > maxSnapshotBytes {
 		return fmt.Errorf("applying the configuration: %d bytes do not fit into a snapshot", len(data))
 	}
-	root, err := statedir.Open(s.fsys, s.places.StateRoot)
+	root, err := statedir.Open(s.fsys, s.stateRoot)
 	if err != nil {
 		return err
 	}
@@ -106,5 +111,5 @@ func (s *Store) Compare(current Snapshot) error {
 		return nil
 	}
 	return fault.New(fault.ConfigurationChanged, fault.Target(current.ConfigPath), fault.Arg("differences", inline(changes)),
-		fault.Arg("command", s.places.command("apply", current.ConfigPath)))
+		fault.Arg("command", s.command(current.ConfigPath)))
 }

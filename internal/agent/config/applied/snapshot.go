@@ -1,4 +1,7 @@
-package config
+// Package applied is the Applied Configuration Store (A-CFG-03): what a configuration declared and what it resolved to on this
+// machine when a person applied it, one record a configuration, and how one such snapshot differs from another. Only Replace
+// changes anything.
+package applied
 
 import (
 	"cmp"
@@ -6,16 +9,26 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/policy"
 	"sekisho/internal/strictjson"
 )
 
-// SnapshotSchema is the schema version of a Snapshot on disk.
-const SnapshotSchema = 2
+// Schema is the schema version of a Snapshot on disk.
+const Schema = 2
+
+// MountAccesses are the values of sandbox.mounts[].access (A-POL-01).
+var MountAccesses = []string{"read_only", "read_write", "read_write_delete"}
+
+var aliasPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`) })
+
+// ValidAlias reports whether an entry may have this alias.
+func ValidAlias(alias string) bool { return aliasPattern().MatchString(alias) }
 
 // maxSnapshotBytes bounds a snapshot file; a thousand entries stay far below it.
 const maxSnapshotBytes = 4 << 20
@@ -69,15 +82,15 @@ type EntryResolution struct {
 	// Interpreters are the other part of a script's pair (A-POL-11).
 	Interpreters []InterpreterResolution `json:"interpreters,omitempty"`
 	Environment  map[string]string       `json:"environment,omitempty"`
-	// id is the object that was just resolved; a stored record has none.
-	id sandbox.FileID
+	// Object is the object that was just resolved; a stored record has none.
+	Object sandbox.FileID `json:"-"`
 }
 
 // InterpreterResolution is one interpreter of a script, see sandbox.Interpreter.
 type InterpreterResolution struct {
 	sandbox.Interpreter
-	Filesystem string `json:"filesystem"`
-	id         sandbox.FileID
+	Filesystem string         `json:"filesystem"`
+	Object     sandbox.FileID `json:"-"`
 }
 
 // decodeSnapshot is strict: unknown members, duplicate names, malformed hashes or paths make the record corrupt.
@@ -95,15 +108,15 @@ func decodeSnapshot(data []byte) (Snapshot, error) {
 // wellFormed checks what A-CFG-05 asks of a record.
 func (s Snapshot) wellFormed() error {
 	switch {
-	case s.SchemaVersion != SnapshotSchema:
-		return fmt.Errorf("schema version %d, expected %d", s.SchemaVersion, SnapshotSchema)
+	case s.SchemaVersion != Schema:
+		return fmt.Errorf("schema version %d, expected %d", s.SchemaVersion, Schema)
 	case !cleanAbs(s.ConfigPath):
 		return errors.New("the configuration's path is not absolute")
 	case !isSHA256(s.Fingerprint):
 		return errors.New("the fingerprint is not a SHA-256")
 	case s.Values["schema_version"] == "":
 		return errors.New("the values of the files are missing")
-	case s.Profile != ProfileReadonly && s.Profile != ProfileDevelopment:
+	case s.Profile != policy.ProfileReadonly && s.Profile != policy.ProfileDevelopment:
 		return fmt.Errorf("unknown profile %q", s.Profile)
 	}
 	for _, w := range s.Workspaces {
@@ -115,7 +128,7 @@ func (s Snapshot) wellFormed() error {
 		if err := m.wellFormed(); err != nil {
 			return fmt.Errorf("mount: %w", err)
 		}
-		if !slices.Contains(mountAccesses, m.Access) {
+		if !slices.Contains(MountAccesses, m.Access) {
 			return fmt.Errorf("mount: unknown access %q", m.Access)
 		}
 	}
@@ -188,7 +201,7 @@ func declaredWellFormed(declared, resolved string) error {
 
 func (e EntryResolution) wellFormed() error {
 	switch {
-	case !aliasPattern().MatchString(e.Alias):
+	case !ValidAlias(e.Alias):
 		return fmt.Errorf("malformed alias %q", e.Alias)
 	case e.Class != sandbox.ClassEntry && e.Class != sandbox.ClassShell:
 		return fmt.Errorf("unknown class %q", e.Class)
@@ -218,7 +231,7 @@ func isSHA256(s string) bool {
 }
 
 // normalize sorts what has no order of its own and replaces nil by empty, so that equal content compares equal.
-func (s *Snapshot) normalize() {
+func (s *Snapshot) Normalize() {
 	byPath := func(a, b Resolution) int {
 		return cmp.Or(strings.Compare(a.Resolved, b.Resolved), strings.Compare(a.Logical, b.Logical))
 	}
@@ -235,4 +248,32 @@ func (s *Snapshot) normalize() {
 	if s.Environment == nil {
 		s.Environment = map[string]string{}
 	}
+}
+
+// Declared turns a snapshot into the policy's input; the caller adds what a snapshot does not hold.
+func (s Snapshot) Declared(osRuntime []policy.Directory) policy.SandboxPolicy {
+	d := policy.SandboxPolicy{Profile: s.Profile, OSRuntime: osRuntime, Network: s.Network, Environment: s.Environment, TempMB: s.TempMB, HomeMB: s.HomeMB,
+		Resources: policy.Resources(s.Resources)}
+	for _, w := range s.Workspaces {
+		d.Workspaces = append(d.Workspaces, w.declared())
+	}
+	for _, m := range s.Mounts {
+		d.Mounts = append(d.Mounts, policy.Mount{Directory: m.declared(), Access: m.Access})
+	}
+	for _, e := range s.Entries {
+		entry := policy.Entry{Alias: e.Alias, Declared: e.Declared, Path: e.Resolved, ID: e.Object, SHA256: e.SHA256, Filesystem: e.Filesystem, Environment: e.Environment}
+		for _, in := range e.Interpreters {
+			entry.Interpreters = append(entry.Interpreters, policy.Interpreter{Interpreter: in.Interpreter, ID: in.Object, Filesystem: in.Filesystem})
+		}
+		if e.RuntimeRoot != nil {
+			dir := e.RuntimeRoot.declared()
+			entry.RuntimeRoot = &dir
+		}
+		d.Entries = append(d.Entries, entry)
+	}
+	return d
+}
+
+func (r Resolution) declared() policy.Directory {
+	return policy.Directory{Declared: r.Declared, Path: r.Resolved, ID: r.ID, Filesystem: r.Filesystem}
 }

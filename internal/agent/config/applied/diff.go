@@ -1,4 +1,4 @@
-package config
+package applied
 
 import (
 	"maps"
@@ -22,7 +22,7 @@ const (
 )
 
 // sign is the kind's mark in front of a line.
-func (k ChangeKind) sign() string { return [...]string{"+", "-", "~"}[k] }
+func (k ChangeKind) Sign() string { return [...]string{"+", "-", "~"}[k] }
 
 // Change is one difference between two snapshots. Key is a key of agent.yaml (or a detail of one, such as
 // "sandbox.execution.entries.go.sha256"), so that it reads the same in every language.
@@ -45,15 +45,15 @@ func (c Change) against(usual map[string]string) Change {
 	return c
 }
 
-// fingerprintKey stands for the merged files as a whole. It is shown only when no value tells the difference.
-const fingerprintKey = "yaml.fingerprint"
+// FingerprintKey stands for the merged files as a whole. It is shown only when no value tells the difference.
+const FingerprintKey = "yaml.fingerprint"
 
 // Diff lists every difference, in the order of the snapshot's facts; none means that the snapshots are equal.
 func Diff(old, new Snapshot) []Change { return diffFacts(old.facts(), new.facts()) }
 
-// diffFirst lists everything in s as added: every permission, the model with its server, and every other value that is not
+// First lists everything in s as added: every permission, the model with its server, and every other value that is not
 // the shipped one.
-func diffFirst(s Snapshot) []Change {
+func First(s Snapshot) []Change {
 	usual := shippedValues()
 	values := maps.Clone(s.Values)
 	for key, v := range usual {
@@ -188,14 +188,4 @@ func inline(changes []Change) string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
-
-// ShellQuote quotes a word for a POSIX shell when it needs that, without a backslash, which would be shown doubled.
-func ShellQuote(s string) string {
-	if plainWord().MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'"
 }

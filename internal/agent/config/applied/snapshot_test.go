@@ -1,8 +1,8 @@
-package config
+package applied
 
 import (
-	"slices"
-	"strings"
+	"crypto/sha256"
+	"encoding/hex"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,7 +14,7 @@ import (
 	"sekisho/internal/strictjson"
 )
 
-var ignoreID = cmpopts.IgnoreUnexported(EntryResolution{}, InterpreterResolution{})
+var ignoreID = cmp.Options{cmpopts.IgnoreFields(EntryResolution{}, "Object"), cmpopts.IgnoreFields(InterpreterResolution{}, "Object")}
 
 func genSnapshot(t *rapid.T) Snapshot {
 	letter := rapid.SampledFrom([]string{"a", "b", "c"})
@@ -23,15 +23,15 @@ func genSnapshot(t *rapid.T) Snapshot {
 		return Resolution{Logical: letter.Draw(t, "logical"), Declared: declared.Draw(t, "declared"), Resolved: "/" + letter.Draw(t, "resolved"),
 			ID: sandbox.FileID{Dev: 1, Ino: rapid.Uint64Range(1<<53, 1<<53+3).Draw(t, "inode")}, Filesystem: "xfs"}
 	})
-	s := Snapshot{SchemaVersion: SnapshotSchema, ConfigPath: "/c", Fingerprint: hashOf(letter.Draw(t, "fingerprint")),
+	s := Snapshot{SchemaVersion: Schema, ConfigPath: "/c", Fingerprint: hashOf(letter.Draw(t, "fingerprint")),
 		Values:     map[string]string{"schema_version": "2", "sandbox.workspaces": letter.Draw(t, "written"), "ollama.model": letter.Draw(t, "model")},
-		Profile:    rapid.SampledFrom([]string{ProfileReadonly, ProfileDevelopment}).Draw(t, "profile"),
+		Profile:    rapid.SampledFrom([]string{policy.ProfileReadonly, policy.ProfileDevelopment}).Draw(t, "profile"),
 		Workspaces: rapid.SliceOfN(dir, 0, 3).Draw(t, "workspaces"),
 		Network:    sandbox.NetworkPolicy{Access: sandbox.NetworkNone},
 		Resources: sandbox.ResourcePolicy{Profile: "normal", MemoryMB: rapid.IntRange(1, 2).Draw(t, "memory"), ProcessLimit: 1,
 			TimeoutSeconds: 1, Cgroup: "auto"}, TempMB: rapid.IntRange(1, 2).Draw(t, "temp"), HomeMB: 1}
 	for range rapid.IntRange(0, 2).Draw(t, "mounts") {
-		s.Mounts = append(s.Mounts, MountResolution{dir.Draw(t, "mount"), rapid.SampledFrom(mountAccesses).Draw(t, "access")})
+		s.Mounts = append(s.Mounts, MountResolution{dir.Draw(t, "mount"), rapid.SampledFrom(MountAccesses).Draw(t, "access")})
 	}
 	for _, alias := range rapid.SliceOfNDistinct(letter, 0, 3, rapid.ID).Draw(t, "aliases") {
 		e := EntryResolution{Alias: alias, Class: sandbox.ClassEntry, Logical: letter.Draw(t, "logical"), Declared: declared.Draw(t, "declared"), Resolved: "/" + letter.Draw(t, "resolved"),
@@ -48,7 +48,7 @@ func genSnapshot(t *rapid.T) Snapshot {
 		}
 		s.Entries = append(s.Entries, e)
 	}
-	s.normalize()
+	s.Normalize()
 	return s
 }
 
@@ -108,64 +108,26 @@ func FuzzDecodeSnapshot(f *testing.F) {
 	})
 }
 
-// proves A-POL-08
-func TestBaselinePhrasesAreTranslated(t *testing.T) {
-	for _, profile := range []string{ProfileReadonly, ProfileDevelopment} {
-		for _, g := range policy.Baseline(profile, sandbox.NetworkLocal) {
-			for _, phrase := range []string{g.Name, g.Condition} {
-				key := phraseKey(phrase)
-				if got := CompiledIn("en").Text(key, nil); got != phrase {
-					t.Errorf("%s: English says %q, the policy %q", key, got, phrase)
-				}
-				if ja := CompiledIn("ja").Text(key, nil); ja == phrase {
-					t.Errorf("%s: no Japanese text", key)
-				}
-			}
+// proves A-CFG-05
+func TestARecordHoldsACanonicalNetwork(t *testing.T) {
+	for _, n := range []sandbox.NetworkPolicy{
+		{Access: "local"}, {Access: "restricted"}, {Access: "none", Local: []int{1}}, {Access: "local", Local: []int{2, 1}}, {Access: "local", Local: []int{1, 1}}, {Access: "local", Local: []int{0}},
+		{Access: "local", Local: []int{65536}}, {Access: "local", Local: []int{1}, Restricted: []sandbox.Endpoint{{Host: "a", Ports: []int{1}}}},
+		{Access: "restricted", Restricted: []sandbox.Endpoint{{Host: "A.example", Ports: []int{1}}}}, {Access: "restricted", Restricted: []sandbox.Endpoint{{Host: "a.example"}}},
+		{Access: "restricted", Restricted: []sandbox.Endpoint{{Host: "127.1", Ports: []int{1}}}}, {Access: "restricted", Restricted: []sandbox.Endpoint{{Host: "localhost", Ports: []int{1}}}},
+	} {
+		if networkWellFormed(n) == nil {
+			t.Errorf("%+v was accepted", n)
+		}
+	}
+	for _, n := range []sandbox.NetworkPolicy{{Access: "none"}, {Access: "local", Local: []int{1, 65535}}, {Access: "restricted", Restricted: []sandbox.Endpoint{{Host: "xn--r8jz45g.jp", Ports: []int{1}}, {Host: "::1", Ports: []int{1}}}}} {
+		if err := networkWellFormed(n); err != nil {
+			t.Errorf("%+v: %v", n, err)
 		}
 	}
 }
 
-func TestTableAlignsWideCharacters(t *testing.T) {
-	got := table(" ", [][]string{{"適用", "x", "end"}, {"yes", "ｱ", "é"}, {"か\u3099", "🦀", ""}})
-	want := " 適用  x   end\n yes   ｱ   é\n か\u3099    🦀\n"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestShellQuote(t *testing.T) {
-	for in, want := range map[string]string{"/a/b-c.yaml": "/a/b-c.yaml", "/a b": "'/a b'", "/it's": `'/it'"'"'s'`, "": "''", "/日本": "'/日本'"} {
-		if got := ShellQuote(in); got != want {
-			t.Errorf("ShellQuote(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
-// The keys of the specification's section 14, so that none is lost.
-//
-// proves A-CFG-01
-func TestVocabulary(t *testing.T) {
-	const list = `schema_version application.language mcp.transport mcp.http.host mcp.http.port mcp.images.max_count mcp.images.max_bytes_each
-		mcp.images.max_total_bytes mcp.tasks.time_to_live_hours mcp.tasks.poll_interval_ms agent.user_system_prompt agent.max_iterations
-		agent.same_failure_limit agent.task_timeout_seconds ollama.endpoint ollama.header_name ollama.header_value_file ollama.model ollama.think
-		ollama.keep_alive ollama.extra_options planner.max_tasks sandbox.profile sandbox.workspaces sandbox.mounts sandbox.execution.entries
-		sandbox.environment sandbox.temp_mb sandbox.home_mb sandbox.allow_tool_config_writes sandbox.network.access sandbox.network.local_endpoints
-		sandbox.network.restricted_endpoints sandbox.resources.profile sandbox.resources.memory_mb sandbox.resources.process_limit
-		sandbox.resources.execution_timeout_seconds sandbox.resources.cgroup file_edit.memory_backup_limit_mb limits.whole_read_bytes
-		limits.search_max_results limits.tail_max_lines limits.context_summary_ratio localization.directory localization.fallback skills.directory
-		logging.directory logging.level logging.http_requests logging.max_file_bytes logging.retained_files`
-	var leaves []string
-	keys := Keys()
-	for _, k := range keys {
-		section := slices.ContainsFunc(keys, func(o string) bool { return strings.HasPrefix(o, k+".") })
-		if !section && !strings.Contains(k, "[]") && !strings.HasPrefix(k, "ollama.options.") {
-			leaves = append(leaves, k)
-		}
-	}
-	want := strings.Fields(list)
-	slices.Sort(want)
-	slices.Sort(leaves)
-	if diff := cmp.Diff(want, leaves); diff != "" {
-		t.Errorf("(-specification +read)\n%s", diff)
-	}
+func hashOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
 }
