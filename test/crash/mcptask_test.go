@@ -253,7 +253,7 @@ func TestAKillWhileTaskRecordsAreRecovered(t *testing.T) {
 // sandboxOf is the name in the names of a running task's resources: the task's own, or that of the spare that it took.
 func (s *site) sandboxOf(task string) string {
 	s.t.Helper()
-	found, err := filepath.Glob(filepath.Join(s.stateRoot(), "instances", "*", "recovery", task+".json"))
+	found, err := filepath.Glob(filepath.Join(s.StateRoot(), "instances", "*", "recovery", task+".json"))
 	if err != nil || len(found) != 1 {
 		s.t.Fatalf("journals of the task: %v %v", found, err)
 	}
