@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 )
 
@@ -233,4 +234,22 @@ func TestASpareHasNoNetwork(t *testing.T) {
 	if s, err := f.backend.Spare(within(t), f.policy, nil); !errors.Is(err, sandbox.ErrNoSpare) {
 		t.Errorf("got %v, %v", s, err)
 	}
+}
+
+// A spare has its private copies from the time when it was built. What is not the approved script any more does not start, in a
+// spare as in any other sandbox.
+//
+// proves A-SBX-11, A-POL-11
+func TestAScriptInASpareIsTheApprovedOne(t *testing.T) {
+	f := declare(t)
+	path := script(t, f.W+"/tool", "#!/bin/sh\necho approved\n")
+	tool := f.approve(path)
+	s := f.spare()
+	must(t, os.WriteFile(path, []byte("#!/bin/sh\necho evil\n"), 0o755)) // in place: the copy hides it
+	must(t, s.Take(within(t), f.policy))
+	if out := f.run(tool()).ok(t); out != "approved\n" {
+		t.Errorf("the copy: %q", out)
+	}
+	swap(t, path) // another file: its mount is gone, and the new one was never approved
+	f.run(tool()).coded(t, fault.ExecutableHashChanged)
 }
