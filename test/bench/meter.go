@@ -3,11 +3,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -92,8 +94,15 @@ func (m *meter) close() error {
 	if !m.works() {
 		return nil
 	}
-	if err := m.move(m.home); err != nil {
+	// Whoever is still inside lives as long as this process: the launcher of sandboxes.
+	inside, err := os.ReadFile(filepath.Join(m.group, "cgroup.procs"))
+	if err != nil {
 		return err
+	}
+	for pid := range strings.FieldsSeq(string(inside)) {
+		if err := os.WriteFile(filepath.Join(m.home, "cgroup.procs"), []byte(pid), 0); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
 	}
 	return os.Remove(m.group)
 }

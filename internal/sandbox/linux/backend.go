@@ -14,7 +14,7 @@ import (
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/linux/cgroup"
 	"sekisho/internal/sandbox/linux/filter"
-	"sekisho/internal/sandbox/linux/initproc"
+	"sekisho/internal/sandbox/linux/launcher"
 	"sekisho/internal/sandbox/linux/mounts"
 	"sekisho/internal/sandbox/linux/probe"
 	"sekisho/internal/sandbox/linux/seen"
@@ -40,6 +40,8 @@ type Backend struct {
 	network  bool
 	id       identity
 	mappings *mounts.Mappings
+	launcher *launcher.Launcher
+	table    *mounts.Table // of the host
 	steps    *cgroup.Steps
 	// smallest is the program that preflight runs where it exists.
 	smallest string
@@ -72,6 +74,8 @@ func New(o Options) (*Backend, error) {
 		filters:    assembled(),
 		seen:       seen.New(seen.NewSystemClock()),
 		denies:     seen.Denies,
+		launcher:   launcher.For(o.Program),
+		table:      mounts.Host(),
 		mappings:   &mounts.Mappings{Program: o.Program, UID: id.uid, GID: id.gid}}, nil
 }
 
@@ -87,7 +91,7 @@ func assembled() map[filter.Spec]func() (*filter.Program, error) {
 }
 
 // Child reports whether this process was started by preflight and has finished. PID 1 of a sandbox never gets to ask.
-func Child() bool { return initproc.Child() }
+func Child() bool { return launcher.Child() }
 
 // Plan lists the cgroup directories of the task, the only effect here that outlives this process.
 func (b *Backend) Plan(p sandbox.EffectivePolicy) ([]sandbox.Step, error) {
@@ -152,5 +156,5 @@ func (b *Backend) planOf(p *sandbox.EffectivePolicy) (*plan, error) {
 	if err != nil {
 		return nil, fault.New(fault.SandboxFailed, fault.Cause(err))
 	}
-	return &plan{view: v, writable: writableOf(p), program: program, memoryMB: p.Resources.MemoryMB, processes: p.Resources.ProcessLimit, network: networkOf(p)}, nil
+	return &plan{view: v, writable: writableOf(p), filter: program, memoryMB: p.Resources.MemoryMB, processes: p.Resources.ProcessLimit, network: networkOf(p)}, nil
 }

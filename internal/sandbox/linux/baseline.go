@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/filter"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
@@ -41,5 +42,5 @@ func (v *view) baseline(grants []sandbox.BaselineGrant) {
 	v.layout.Binds, v.mapped = binds, mapped
 	v.layout.Files = slices.DeleteFunc(v.layout.Files, func(f wire.File) bool { return !named[f.Path] })
 	v.layout.Links = slices.DeleteFunc(v.layout.Links, func(l wire.Link) bool { return !named[l.Path] })
-	v.rules = slices.DeleteFunc(v.rules, func(r wire.Rule) bool { return !named[r.Path] })
+	v.rules = slices.DeleteFunc(v.rules, func(r filter.PathRule) bool { return !named[r.Path] })
 }

@@ -5,13 +5,13 @@ package linux
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
+	"sync"
 	"syscall"
 
 	"sekisho/internal/sandbox/linux/cgroup"
 	"sekisho/internal/sandbox/linux/filter"
-	"sekisho/internal/sandbox/linux/initproc"
+	"sekisho/internal/sandbox/linux/launcher"
 	"sekisho/internal/sandbox/linux/mounts"
 	"sekisho/internal/sandbox/linux/wire"
 )
@@ -20,60 +20,107 @@ import (
 type plan struct {
 	view     *view
 	writable writable
-	program  *filter.Program
+	filter   *filter.Program
 	// memoryMB and processes are the limits; 0 in a throw-away sandbox.
 	memoryMB, processes int
 	// network is nil when there is none.
 	network *network
+	// program is kept from one box to the next.
+	program programs
+	// env is the environment of commands that add nothing to it.
+	env   []string
+	usual sync.Once
 }
 
 // start builds a box and takes the group over. On error nothing of it is left.
-func (b *Backend) start(ctx context.Context, p *plan, group cgroup.Group) (_ *box, err error) {
+func (b *Backend) start(ctx context.Context, p *plan, group cgroup.Group) (*box, error) {
+	for {
+		x, stale, err := b.boot(ctx, p, group)
+		if err != nil {
+			return nil, errors.Join(err, release(group))
+		}
+		if !stale {
+			return x, nil
+		}
+		// The host mounted or unmounted something meanwhile: what the program covers may be something else now.
+		group, x.group = x.group, nil
+		if err := x.destroy(context.WithoutCancel(ctx)); err != nil {
+			return nil, errors.Join(err, release(group))
+		}
+	}
+}
+
+// boot builds a box. stale tells that the mounts of the host changed meanwhile.
+func (b *Backend) boot(ctx context.Context, p *plan, group cgroup.Group) (_ *box, stale bool, err error) {
+	program, err := b.compile(p)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, p.program.done(program)) }()
 	conn, child, err := wire.Pair()
 	if err != nil {
-		return nil, errors.Join(err, release(group))
+		return nil, false, err
 	}
-	proc, err := b.fork(ctx, p, group, child)
+	proc, err := b.launch(ctx, p, program, group, child)
 	child.Close()
 	if proc == nil {
-		conn.Close()
-		return nil, errors.Join(err, release(group))
+		return nil, false, errors.Join(err, conn.Close())
 	}
-	x := &box{proc: proc, conn: conn, group: group, replies: make(chan reply), gone: make(chan struct{}),
+	x := &box{proc: proc, conn: conn, group: group, copies: program.copies, replies: make(chan reply), gone: make(chan struct{}),
 		exceeded: make(chan struct{}, 1), quit: make(chan struct{})}
 	x.owned.Go(x.wait)
 	x.owned.Go(x.read)
 	defer func() {
 		if err != nil {
+			x.group = nil // still the caller's
 			err = errors.Join(err, x.destroy(context.WithoutCancel(ctx)))
 		}
 	}()
+	if err == nil {
+		err = x.await(ctx, p, program)
+	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if err := b.id.mapIDs(proc.Pid); err != nil {
-		return nil, wire.Fail(wire.StageMap, "user namespace", err)
+	now, err := b.table.Now()
+	return x, now != program.at, err
+}
+
+// await takes what PID 1 hands over until it is ready.
+func (x *box) await(ctx context.Context, p *plan, program *compiled) error {
+	var listening []uint32
+	var listeners []*os.File
+	defer func() { wire.CloseAll(listeners) }()
+	for {
+		r, err := x.next(ctx)
+		if err != nil {
+			return err
+		}
+		switch r.Kind {
+		case wire.Listening:
+			listening, listeners = append(listening, r.A), append(listeners, r.files[0])
+		case wire.Root:
+			if x.root != nil {
+				wire.CloseAll(r.files)
+				return errors.New("PID 1 gave a second root")
+			}
+			x.root = r.files[0]
+		case wire.Broken:
+			return program.Failure(int(r.A), syscall.Errno(r.B), filter.CallName)
+		case wire.Ready:
+			files := listeners
+			listeners = nil
+			if err := x.forward(p.network, listening, files); err != nil {
+				r.files[0].Close()
+				return err
+			}
+			x.serve(r.files[0], p.processes)
+			return nil
+		default:
+			wire.CloseAll(r.files)
+			return errors.New("PID 1 gave an unexpected answer to its setup")
+		}
 	}
-	if err := b.setup(x, p); err != nil {
-		return nil, err
-	}
-	r, err := x.next(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if r.Failed != nil {
-		return nil, r.Failed
-	}
-	if !r.Ready || len(r.files) != 1+len(r.Listening) {
-		wire.CloseAll(r.files)
-		return nil, errors.New("PID 1 gave an unexpected answer to its setup")
-	}
-	if err := x.forward(p.network, r.Listening, r.files[1:]); err != nil {
-		r.files[0].Close()
-		return nil, err
-	}
-	x.serve(r.files[0], p.processes)
-	return x, nil
 }
 
 // release closes a group that no box took over.
@@ -84,87 +131,64 @@ func release(group cgroup.Group) error {
 	return group.Close()
 }
 
-// fork starts PID 1 in its namespaces and in the limited group. A process beside an error is the caller's to end.
-func (b *Backend) fork(ctx context.Context, p *plan, group cgroup.Group, child *os.File) (proc *os.Process, err error) {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+// launch has PID 1 made, in its namespaces and in the limited group. A process beside an error is the caller's to end.
+func (b *Backend) launch(ctx context.Context, p *plan, program *compiled, group cgroup.Group, child *os.File) (*launcher.Process, error) {
+	passed, err := b.passed(p.view, program)
+	defer wire.CloseAll(passed)
 	if err != nil {
 		return nil, err
 	}
-	defer null.Close()
-	start := func(attr *syscall.SysProcAttr) (int, error) {
-		proc, err = os.StartProcess(b.program, []string{initproc.Marker}, &os.ProcAttr{
-			Dir: "/", Env: initproc.Environment(), Files: []*os.File{null, null, null, child}, Sys: attr,
-		})
-		if err != nil {
-			return 0, wire.Fail(wire.StageClone, b.program, err)
-		}
-		return proc.Pid, nil
-	}
+	r := &launcher.Request{Image: program.File, Socket: child, Passed: append(passed, program.scripts...)}
+	r.UIDMap, r.GIDMap, r.DenySetgroups = b.id.maps()
 	if group == nil {
-		_, err = start(b.id.attributes())
-		return proc, err
+		return b.launcher.Make(ctx, r)
 	}
 	if err := group.SetLimits(p.memoryMB, p.processes); err != nil {
 		return nil, err
 	}
-	err = group.Start(ctx, b.id.attributes(), start)
-	return proc, err
+	if r.Unified, r.Group, err = group.Birth(); err != nil {
+		return nil, err
+	}
+	defer wire.CloseAll(r.Group)
+	if !r.Unified {
+		r.Tasks = len(r.Group)
+	}
+	proc, err := b.launcher.Make(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := group.Born(ctx, proc.Pid, proc.Parent); err != nil && !proc.Ended() {
+		return proc, err
+	}
+	return proc, nil // one that has ended already says why itself
 }
 
-// setup sends everything PID 1 builds. When the server is root the mounts are made here, where an id mapping may be set.
-func (b *Backend) setup(x *box, p *plan) error {
-	setup := &wire.Setup{Layout: p.view.layout, Rules: p.view.rules, Filter: p.program.Bytes(), UID: b.id.in, GID: b.id.inG, Become: b.id.root, Hostname: hostName, Network: p.network.setup()}
-	var files []*os.File
-	defer func() { wire.CloseAll(files) }()
-	var err error
-	if b.id.root {
-		if setup.Layout, files, err = b.copies(p.view); err != nil {
-			return err
-		}
-	}
-	if files, x.copies, err = p.view.shown(setup, files); err != nil {
-		return err
-	}
-	for rest := files; len(rest) > 0; {
-		n := min(len(rest), wire.MaxFiles)
-		if err := x.conn.Send(&wire.Request{Files: true}, rest[:n]...); err != nil {
-			return fmt.Errorf("handing over mounts: %w", err)
-		}
-		rest = rest[n:]
-	}
-	if err := x.conn.Send(&wire.Request{Setup: setup}); err != nil {
-		return fmt.Errorf("sending the setup: %w", err)
-	}
-	return nil
-}
-
-// copies makes the detached mounts of a view and a layout that counts them.
-func (b *Backend) copies(v *view) (layout wire.Layout, copies []*os.File, err error) {
-	layout = v.layout
-	layout.Binds = append([]wire.Bind(nil), v.layout.Binds...)
-	for i := range layout.Binds {
-		bind := &layout.Binds[i]
-		if bind.Source == "" {
+// passed makes the detached mounts of a view, when the server is root: here an id mapping may be set.
+func (b *Backend) passed(v *view, program *compiled) (copies []*os.File, err error) {
+	for i, bind := range program.layout.Binds {
+		if bind.FD < 0 || bind.Copy {
 			continue
 		}
-		source, err := mounts.OpenSource(bind.Source, bind.ID, bind.File)
+		f, err := b.clone(bind, v.mapped[i])
 		if err != nil {
-			return layout, copies, err
+			return copies, err
 		}
-		var mapping *os.File
-		if v.mapped[i] {
-			mapping, err = b.mappings.For(source)
-		}
-		var f *os.File
-		if err == nil {
-			f, err = mounts.Clone(source, bind.Attr, mapping)
-		}
-		source.Close()
-		if err != nil {
-			return layout, copies, err
-		}
-		bind.FD = len(copies)
 		copies = append(copies, f)
 	}
-	return layout, copies, nil
+	return copies, nil
+}
+
+func (b *Backend) clone(bind wire.Bind, mapped bool) (*os.File, error) {
+	source, err := mounts.OpenSource(bind.Source, bind.ID, bind.File)
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	var mapping *os.File
+	if mapped {
+		if mapping, err = b.mappings.For(source); err != nil {
+			return nil, err
+		}
+	}
+	return mounts.Clone(source, bind.Attr, mapping)
 }

@@ -12,22 +12,26 @@ import (
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox/linux/cgroup"
 	"sekisho/internal/sandbox/linux/filter"
+	"sekisho/internal/sandbox/linux/launcher"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
 // box is one live confinement: PID 1, its socket and the servers around it. It is built once and destroyed once.
 type box struct {
-	proc  *os.Process
+	proc  *launcher.Process
 	conn  *wire.Conn
 	group cgroup.Group // nil in a throw-away sandbox
 
-	// copies are the approved scripts of which this box has a private copy, by path.
-	copies map[string]bool
+	// copies are the approved scripts of which this box has a private copy: their places in its program, by path.
+	copies map[string]int
+	// root is the root that PID 1 made, to look from.
+	root *os.File
 
 	replies  chan reply    // what PID 1 says; closed when it can say no more
 	gone     chan struct{} // closed when PID 1 has ended, and with it its whole pid namespace
 	exceeded chan struct{} // receives once when a fork was refused, or the limit of tasks was reached
 
+	runs  filter.Runs        // tells the fork server when to count
 	quit  chan struct{}      // closed by destroy
 	once  sync.Once          // closes quit
 	stop  context.CancelFunc // ends the fork server
@@ -46,7 +50,8 @@ func (x *box) serve(notify *os.File, limit int) {
 	ctx, stop := context.WithCancel(context.Background())
 	x.stop = stop
 	count := func() ([]int, error) {
-		if x.group == nil {
+		// Between runs there is one process, the child that PID 1 forked ahead.
+		if x.group == nil || !x.runs.On() {
 			return nil, nil
 		}
 		if err := x.starved(); err != nil {
@@ -65,7 +70,7 @@ func (x *box) serve(notify *os.File, limit int) {
 		limit = 16
 	}
 	x.owned.Go(func() {
-		if err := filter.ServeForks(ctx, notify, count, limit, x.exceeded); err != nil && ctx.Err() == nil {
+		if err := filter.ServeForks(ctx, notify, &x.runs, count, limit, x.exceeded); err != nil && ctx.Err() == nil {
 			x.proc.Kill() // nobody counts any more, so nothing may run: the run ends as sandbox.lost
 		}
 	})
@@ -86,9 +91,9 @@ func (x *box) starved() error {
 	return err
 }
 
-// wait reaps PID 1. The kernel lets it end only after every other process of its pid namespace.
+// wait waits for the end of PID 1. The kernel lets it end only after every other process of its pid namespace.
 func (x *box) wait() {
-	x.proc.Wait()
+	x.proc.Wait() // a failure to wait ends the box as well
 	close(x.gone)
 }
 
@@ -100,6 +105,10 @@ func (x *box) read() {
 		files, err := x.conn.Receive(&r.Reply)
 		if err != nil {
 			return
+		}
+		if len(files) != r.Descriptors() {
+			wire.CloseAll(files)
+			return // as if it had gone: nothing more of it is believed
 		}
 		r.files = files
 		select {
@@ -130,12 +139,8 @@ var errGone = fault.New(fault.SandboxLost)
 // destroy kills the tree and returns when all of it is proven dead: PID 1 was reaped, and the cgroup is empty. After an
 // error it may be called again.
 func (x *box) destroy(ctx context.Context) error {
-	killed := x.proc.Kill()
-	if errors.Is(killed, os.ErrProcessDone) {
-		killed = nil
-	}
-	if killed != nil {
-		return fmt.Errorf("killing PID 1 of the sandbox: %w", killed)
+	if err := x.proc.Kill(); err != nil {
+		return fmt.Errorf("killing PID 1 of the sandbox: %w", err)
 	}
 	select {
 	case <-x.gone:
@@ -151,12 +156,15 @@ func (x *box) destroy(ctx context.Context) error {
 		x.cut = nil
 	}
 	x.owned.Wait()
+	if x.root != nil {
+		x.root.Close()
+	}
 	if x.group == nil {
 		return nil
 	}
 	var err error
 	if left, perr := x.group.Procs(); perr != nil || len(left) > 0 {
-		err = x.group.Kill(ctx, os.Getpid())
+		err = x.group.Kill(ctx, os.Getpid(), x.proc.Parent)
 	}
 	return errors.Join(err, x.group.Close())
 }

@@ -41,7 +41,15 @@ var defaults = map[string]string{
 }
 
 // environment is built from nothing; later sources replace earlier ones: the defaults, the task's directories, the
-// policy's literals, the command's own.
+// policy's literals, the command's own. Without any of the last the list is made once.
+func (p *plan) environment(policy *sandbox.EffectivePolicy, command []string) []string {
+	p.usual.Do(func() { p.env = environment(policy, p.view.home, nil) })
+	if len(command) == 0 {
+		return p.env
+	}
+	return environment(policy, p.view.home, command)
+}
+
 func environment(p *sandbox.EffectivePolicy, home string, command []string) []string {
 	env := maps.Clone(defaults)
 	for _, name := range []string{"HOME", "DOTNET_CLI_HOME"} {

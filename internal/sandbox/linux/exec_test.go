@@ -65,7 +65,7 @@ func TestRunningProgramsCannotBeWritten(t *testing.T) {
 	f := sandboxed(t)
 	program := into(t, f.W, "/bin/sh")
 	ready := make(writes, 1)
-	c := f.command(program, "-c", "echo ready; read x; true")
+	c := f.command(program, "-c", "echo ready; until test -e released; do sleep 0.01; done")
 	c.Stdout = ready
 	p, err := f.job.Start(within(t), c)
 	must(t, err)
@@ -73,6 +73,7 @@ func TestRunningProgramsCannotBeWritten(t *testing.T) {
 		t.Errorf("writing the running program: got %v", err)
 	}
 	<-ready
+	must(t, os.WriteFile(f.W+"/released", nil, 0o644))
 	if exit, err := p.Wait(within(t)); err != nil || exit.Code != 0 {
 		t.Errorf("got %+v %v", exit, err)
 	}

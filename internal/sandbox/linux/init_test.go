@@ -18,7 +18,7 @@ import (
 	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
 	"sekisho/internal/sandbox/linux"
-	"sekisho/internal/sandbox/linux/initproc"
+	"sekisho/internal/sandbox/linux/launcher"
 	"sekisho/test/product"
 )
 
@@ -46,13 +46,23 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// inits lists the PIDs of this process's sandboxes.
+// inits lists the PIDs of this process's sandboxes: the children of its launchers.
 func inits(t *testing.T) []int {
+	t.Helper()
+	var pids []int
+	for _, pid := range launchers(t) {
+		pids = append(pids, children(t, pid)...)
+	}
+	return pids
+}
+
+// launchers lists the PIDs of this process's launchers.
+func launchers(t *testing.T) []int {
 	t.Helper()
 	var pids []int
 	for _, pid := range children(t, os.Getpid()) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if strings.HasPrefix(string(line), initproc.Marker) {
+		if strings.HasPrefix(string(line), launcher.Marker) {
 			pids = append(pids, pid)
 		}
 	}

@@ -147,7 +147,7 @@ func (j *job) Close(ctx context.Context) error {
 		}
 	}
 	j.mu.Lock()
-	err := j.drop(ctx)
+	err := errors.Join(j.drop(ctx), j.plan.program.close())
 	j.mu.Unlock()
 	if err == nil {
 		j.watching.Wait()

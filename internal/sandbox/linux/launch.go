@@ -33,6 +33,7 @@ func (j *job) launch(ctx context.Context, c sandbox.Command) (*process, error) {
 		return nil, fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}
 	if err := p.begin(ctx, j, c, pipes); err != nil {
+		p.box.runs.Set(false)
 		p.timer.Stop()
 		p.names.stop()
 		wire.CloseAll(pipes.ours[:])
@@ -43,16 +44,19 @@ func (j *job) launch(ctx context.Context, c sandbox.Command) (*process, error) {
 }
 
 func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *stdio) error {
+	var scripts []int
 	for _, script := range c.Scripts {
-		if !p.box.copies[script] {
-			wire.CloseAll(pipes.theirs[:])
+		place, ok := p.box.copies[script]
+		if !ok {
+			pipes.closeTheirs()
 			return errStale{script}
 		}
+		scripts = append(scripts, place)
 	}
 	if p.scripts = c.Scripts; len(c.Scripts) > 0 {
 		var err error
 		if p.names, err = watchNames(c.Scripts); err != nil {
-			wire.CloseAll(pipes.theirs[:])
+			pipes.closeTheirs()
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 				return errStale{c.Scripts[0]}
 			}
@@ -63,15 +67,20 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 	if argv0 == "" {
 		argv0 = c.Path
 	}
-	start := &wire.Start{Path: c.Path, Argv: append([]string{argv0}, c.Args...), Dir: c.Dir, Env: environment(&j.policy, j.plan.view.home, c.Env), Scripts: c.Scripts, Expect: j.expectation(c)}
+	start := &wire.Start{Path: c.Path, Argv: append([]string{argv0}, c.Args...), Dir: c.Dir, Env: j.plan.environment(&j.policy, c.Env),
+		Scripts: scripts, Expect: j.expectation(c)}
 	if start.Expect != nil && c.Admit != nil { // nobody is asked again before it runs
 		if err := c.Admit(sandbox.ProofUnchanged); err != nil {
-			wire.CloseAll(pipes.theirs[:])
+			pipes.closeTheirs()
 			return err
 		}
 	}
-	err := p.box.conn.Send(&wire.Request{Start: start}, pipes.theirs[:]...)
-	wire.CloseAll(pipes.theirs[:])
+	p.box.runs.Set(true)
+	err := p.box.conn.SendDescriptors(start, pipes.theirs)
+	pipes.closeTheirs()
+	if errno := syscall.Errno(0); errors.As(err, &errno) && (errno == syscall.EINVAL || errno == syscall.E2BIG) {
+		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", errno), fault.Cause(err)) // nothing was sent
+	}
 	if err != nil {
 		return p.abandon(ctx, j, c, err)
 	}
@@ -79,16 +88,14 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 	if err != nil {
 		return p.abandon(ctx, j, c, err)
 	}
-	if r.Failed != nil && r.Failed.Stage == wire.StageScript {
-		return errStale{r.Failed.Target}
-	}
-	if r.Failed != nil {
-		return startFailure(p.box, c, r.Failed)
-	}
-	if r.Started && len(r.files) == 0 && start.Expect != nil {
+	switch {
+	case r.Kind == wire.Refused && r.StartStage() == wire.StageScript && int(r.C) < len(c.Scripts):
+		return errStale{c.Scripts[r.C]}
+	case r.Kind == wire.Refused:
+		return startFailure(p.box, c, refusal(r.Reply, c))
+	case r.Kind == wire.Started && start.Expect != nil:
 		return nil
-	}
-	if !r.Stopped || len(r.files) != 1 {
+	case r.Kind != wire.Stopped:
 		wire.CloseAll(r.files)
 		return p.abandon(ctx, j, c, errors.New("PID 1 gave an unexpected answer to a start"))
 	}
@@ -104,13 +111,13 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 	if verdict != nil && over {
 		return p.abandon(ctx, j, c, cause)
 	}
-	if err := p.box.conn.Send(&wire.Request{Release: &wire.Release{Run: verdict == nil}}); err != nil {
+	if err := p.box.conn.Send(&wire.Release{Run: verdict == nil}); err != nil {
 		return p.abandon(ctx, j, c, err)
 	}
 	if verdict == nil {
 		return nil
 	}
-	if r, err := p.next(ctx); err != nil || r.Ended == nil {
+	if r, err := p.next(ctx); err != nil || r.Kind != wire.Ended {
 		return errors.Join(verdict, p.abandon(ctx, j, c, err))
 	}
 	return verdict
@@ -179,6 +186,14 @@ func (j *job) verify(ctx context.Context, exe *os.File, c sandbox.Command) (sand
 	return sandbox.ProofFull, nil
 }
 
+// refusal is what PID 1 says of a start that came to nothing.
+func refusal(r wire.Reply, c sandbox.Command) *wire.Failed {
+	if r.B == 0 {
+		return wire.Fail(r.StartStage(), c.Path, fmt.Errorf("wait status %#x instead of the exec stop", r.C))
+	}
+	return wire.Fail(r.StartStage(), c.Path, syscall.Errno(r.B))
+}
+
 // startFailure is the coded form of what PID 1 reported.
 func startFailure(x *box, c sandbox.Command, f *wire.Failed) error {
 	if err := x.starved(); err != nil {
@@ -192,37 +207,46 @@ func startFailure(x *box, c sandbox.Command, f *wire.Failed) error {
 	return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", syscall.Errno(f.Errno)), fault.Cause(f))
 }
 
-// stdio are the three pipes of a run.
+// stdio are the three pipes of a run: our ends for goroutines, the payload's as they are.
 type stdio struct {
-	ours, theirs [3]*os.File
+	ours   [3]*os.File
+	theirs []int
+}
+
+// closeTheirs closes the payload's ends; it may be called again.
+func (s *stdio) closeTheirs() {
+	for _, fd := range s.theirs {
+		unix.Close(fd)
+	}
+	s.theirs = nil
 }
 
 // pipes makes them so that the payload owns its ends: programs open /dev/stderr anew.
 func (b *Backend) pipes() (*stdio, error) {
-	s := &stdio{}
+	s := &stdio{theirs: make([]int, 0, 3)}
 	for i := range s.ours {
 		var fds [2]int
-		err := unix.Pipe2(fds[:], unix.O_CLOEXEC)
-		if err == nil && b.id.root {
-			if err = unix.Fchown(fds[0], b.id.uid, b.id.gid); err != nil {
-				unix.Close(fds[0])
-				unix.Close(fds[1])
-			}
-		}
+		// Only our end is non-blocking, so that closing it ends a blocked read.
+		err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK)
 		if err != nil {
 			wire.CloseAll(s.ours[:i])
-			wire.CloseAll(s.theirs[:i])
+			s.closeTheirs()
 			return nil, fmt.Errorf("making the pipes of a process: %w", err)
 		}
-		ours, theirs := 0, 1
+		ours, theirs := fds[0], fds[1]
 		if i == 0 {
-			ours, theirs = 1, 0
+			ours, theirs = theirs, ours
 		}
-		// Only our end is non-blocking, so that closing it ends a blocked read.
-		if err := unix.SetNonblock(fds[ours], true); err != nil {
+		s.ours[i], s.theirs = os.NewFile(uintptr(ours), "pipe"), append(s.theirs, theirs)
+		_, err = unix.FcntlInt(uintptr(theirs), unix.F_SETFL, 0)
+		if err == nil && b.id.root {
+			err = unix.Fchown(theirs, b.id.uid, b.id.gid)
+		}
+		if err != nil {
+			wire.CloseAll(s.ours[:i+1])
+			s.closeTheirs()
 			return nil, fmt.Errorf("preparing the pipes of a process: %w", err)
 		}
-		s.ours[i], s.theirs[i] = os.NewFile(uintptr(fds[ours]), "pipe"), os.NewFile(uintptr(fds[theirs]), "pipe")
 	}
 	return s, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/filter"
 	"sekisho/internal/sandbox/linux/mounts"
 	"sekisho/internal/sandbox/linux/wire"
 )
@@ -35,7 +36,7 @@ const (
 // view is the visible file system of a policy: what PID 1 mounts, and the Landlock rules on top.
 type view struct {
 	layout wire.Layout
-	rules  []wire.Rule
+	rules  []filter.PathRule
 	home   string
 	// scripts are shown as private copies, which each box gets anew.
 	scripts []script
@@ -95,7 +96,7 @@ func (v *view) bind(b wire.Bind, mapped bool) {
 }
 
 func (v *view) rule(path string, r sandbox.Rights, file bool) {
-	v.rules = append(v.rules, wire.Rule{Path: path, Rights: r, File: file})
+	v.rules = append(v.rules, filter.PathRule{Path: path, Rights: r, File: file, List: r == 0})
 }
 
 func (v *view) link(path, to string) {

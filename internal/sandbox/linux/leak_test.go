@@ -56,8 +56,12 @@ func TestTheServerKeepsNothing(t *testing.T) {
 			t.Errorf("%d descriptors of %s, %d before", n, kind, before[kind])
 		}
 	}
-	if left := children(t, os.Getpid()); len(left) > 0 {
-		t.Errorf("processes left: %v", left)
+	if left := inits(t); len(left) > 0 {
+		t.Errorf("sandboxes left: %v", left)
+	}
+	// The launcher stays, as long as the server.
+	if left, kept := children(t, os.Getpid()), launchers(t); len(left) != len(kept) || len(kept) != 1 {
+		t.Errorf("processes left: %v, of which launchers: %v", left, kept)
 	}
 	goleak.VerifyNone(t, goroutines)
 }

@@ -13,7 +13,7 @@ import (
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/linux/cgroup"
 	"sekisho/internal/sandbox/linux/filter"
-	"sekisho/internal/sandbox/linux/initproc"
+	"sekisho/internal/sandbox/linux/launcher"
 	"sekisho/internal/sandbox/linux/probe"
 	"sekisho/internal/sandbox/linux/wire"
 	"sekisho/internal/sandbox/resolve"
@@ -100,7 +100,7 @@ func (b *Backend) rehearsal() (sandbox.Command, []sandbox.Root, error) {
 		return sandbox.Command{}, nil, err
 	}
 	root := sandbox.Root{Path: exe.Path, File: true, Rights: sandbox.Read | sandbox.Execute, ID: exe.ID}
-	return sandbox.Command{Path: exe.Path, ID: exe.ID, SHA256: exe.SHA256, Argv0: initproc.ProbeMarker, Dir: "/"}, []sandbox.Root{root}, nil
+	return sandbox.Command{Path: exe.Path, ID: exe.ID, SHA256: exe.SHA256, Argv0: launcher.ProbeMarker, Dir: "/"}, []sandbox.Root{root}, nil
 }
 
 // explain turns the failure of a stage into the refusal that people read; anything else is the sandbox's own failure.

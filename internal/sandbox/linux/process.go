@@ -60,11 +60,15 @@ func (p *process) connect(c sandbox.Command, pipes *stdio) {
 	}
 }
 
+// buffers are for deliver: a run needs two, and a small program fills none.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
 func deliver(w io.Writer, r *os.File) {
 	defer r.Close()
-	buf := make([]byte, 32<<10)
+	buf := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buf)
 	for {
-		n, err := r.Read(buf)
+		n, err := r.Read(buf[:])
 		if n > 0 && w != nil {
 			if _, werr := w.Write(buf[:n]); werr != nil {
 				w = nil
@@ -87,6 +91,7 @@ func (p *process) cancel(why error) {
 // watch waits for the end of the run, whatever brings it, makes sure that nothing of it is left, and records it.
 func (p *process) watch(j *job) {
 	end, err := p.wait()
+	p.box.runs.Set(false)
 	p.timer.Stop()
 	if moved := p.names.stop(); moved && err == nil {
 		err = p.moved()
@@ -109,7 +114,7 @@ func (p *process) watch(j *job) {
 	close(p.ended)
 }
 
-func (p *process) wait() (*wire.Ended, error) {
+func (p *process) wait() (*syscall.WaitStatus, error) {
 	var oom <-chan struct{}
 	if p.box.group != nil {
 		oom = p.box.group.OOM()
@@ -128,11 +133,12 @@ func (p *process) wait() (*wire.Ended, error) {
 			switch {
 			case !ok:
 				return nil, p.lost(oom)
-			case r.Ended == nil:
+			case r.Kind != wire.Ended:
 				wire.CloseAll(r.files)
 				return nil, fault.New(fault.SandboxLost, fault.Cause(errors.New("PID 1 gave an unexpected answer to a release")))
 			}
-			return r.Ended, p.late(oom, killed(r.Ended))
+			end := syscall.WaitStatus(r.A)
+			return &end, p.late(oom, killed(end))
 		case <-p.timer.C:
 			return nil, timeLimit(p.limit)
 		case <-oom:
@@ -187,8 +193,7 @@ func (p *process) late(oom <-chan struct{}, wait bool) error {
 }
 
 // killed tells whether the entry process died of SIGKILL, or reports like a shell that its child did.
-func killed(end *wire.Ended) bool {
-	status := syscall.WaitStatus(end.Status)
+func killed(status syscall.WaitStatus) bool {
 	return status.Signaled() && status.Signal() == syscall.SIGKILL || status.ExitStatus() == 128+int(syscall.SIGKILL)
 }
 
@@ -212,11 +217,11 @@ func (p *process) Wait(ctx context.Context) (sandbox.Exit, error) {
 	return p.exit, p.err
 }
 
-func exitOf(end *wire.Ended) sandbox.Exit {
+func exitOf(end *syscall.WaitStatus) sandbox.Exit {
 	if end == nil {
 		return sandbox.Exit{Code: -1, Signal: unix.SignalName(unix.SIGKILL)}
 	}
-	status := syscall.WaitStatus(end.Status)
+	status := *end
 	if status.Signaled() {
 		name := unix.SignalName(status.Signal())
 		if name == "" {

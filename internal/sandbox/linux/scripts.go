@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/filter"
+	"sekisho/internal/sandbox/linux/initproc"
 	"sekisho/internal/sandbox/linux/mounts"
 	"sekisho/internal/sandbox/linux/wire"
 	"sekisho/internal/sandbox/resolve"
@@ -53,56 +55,56 @@ func (v *view) isScript(path string) bool {
 	return slices.ContainsFunc(v.scripts, func(s script) bool { return s.path == path })
 }
 
-// shown adds private copies of the approved scripts to a setup, and returns the paths of those that a box then has. One that
-// is not what was approved is left out: it does not start, and everything else does.
-func (v *view) shown(setup *wire.Setup, files []*os.File) ([]*os.File, map[string]bool, error) {
-	copies := map[string]bool{}
-	setup.Layout.Binds, setup.Rules = slices.Clone(setup.Layout.Binds), slices.Clone(setup.Rules)
+// shown adds private copies of the approved scripts to a setup, and returns their contents. A script that is not what was
+// approved is left out: it does not start, and everything else does.
+func (v *view) shown(setup *initproc.Setup) (contents []*os.File, err error) {
+	setup.Rules = slices.Clone(setup.Rules)
 	for _, s := range v.scripts {
-		f, err := privateCopy(s)
+		f, size, err := privateCopy(s)
 		if err != nil {
-			return files, nil, err
+			return contents, err
 		}
 		if f == nil {
 			continue
 		}
-		setup.Layout.Binds = append(setup.Layout.Binds, wire.Bind{Target: s.path, FD: len(files), File: true, Copy: true, Make: !s.within, Attr: mounts.Base | mounts.ReadOnly})
+		setup.Layout.Binds = append(setup.Layout.Binds, wire.Bind{Target: s.path, FD: setup.Passed, File: true, Copy: true, Size: size, Make: !s.within,
+			Attr: mounts.Base | mounts.ReadOnly})
 		if !s.within {
-			setup.Rules = append(setup.Rules, wire.Rule{Path: s.path, Rights: s.rights, File: true})
+			setup.Rules = append(setup.Rules, filter.PathRule{Path: s.path, Rights: s.rights, File: true})
 		}
-		files = append(files, f)
-		copies[s.path] = true
+		setup.Passed++
+		contents = append(contents, f)
 	}
-	return files, copies, nil
+	return contents, nil
 }
 
 // privateCopy returns the approved bytes in a sealed memory file, or nil when the script is not what was approved.
-func privateCopy(s script) (*os.File, error) {
+func privateCopy(s script) (*os.File, int64, error) {
 	found, err := resolve.OnHost(s.path)
 	if err != nil {
-		return nil, nil // gone, or no file any more
+		return nil, 0, nil // gone, or no file any more
 	}
 	defer found.File.Close()
 	if found.Path != s.path {
-		return nil, nil
+		return nil, 0, nil
 	}
 	fd, err := unix.MemfdCreate("approved script", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
-		return nil, fmt.Errorf("making the private copy of %s: %w", s.path, err)
+		return nil, 0, fmt.Errorf("making the private copy of %s: %w", s.path, err)
 	}
 	f := os.NewFile(uintptr(fd), s.path)
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(f, h), io.LimitReader(found.File, resolve.MaxScript+1))
 	if err == nil && (n > resolve.MaxScript || hex.EncodeToString(h.Sum(nil)) != s.sha256) {
 		f.Close()
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err == nil {
 		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("making the private copy of %s: %w", s.path, err)
+		return nil, 0, fmt.Errorf("making the private copy of %s: %w", s.path, err)
 	}
-	return f, nil
+	return f, n, nil
 }

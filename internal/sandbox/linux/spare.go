@@ -30,8 +30,7 @@ const spareMemory = 256 << 20
 // that: as long as the box lives its mounts hold the objects, and nothing else can get their numbers.
 type spare struct {
 	*job
-	root   *os.File // of the box, as its PID 1 sees it
-	mounts string   // of the host around the policy's objects, as they were before the box was built
+	mounts string // of the host around the policy's objects, as they were before the box was built
 	taken  bool
 }
 
@@ -53,10 +52,7 @@ func (b *Backend) Spare(ctx context.Context, p sandbox.EffectivePolicy, applied 
 	}
 	j := opened.(*job)
 	s := &spare{job: j, mounts: around(before, j.plan.view)}
-	if s.root, err = os.OpenFile(fmt.Sprintf("/proc/%d/root", j.box.proc.Pid), unix.O_PATH|unix.O_DIRECTORY, 0); err == nil {
-		err = s.shows()
-	}
-	if err != nil {
+	if err = s.shows(); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
 	return s, nil
@@ -72,9 +68,6 @@ func (s *spare) Start(ctx context.Context, c sandbox.Command) (sandbox.Process, 
 
 // Close implements sandbox.Job.
 func (s *spare) Close(ctx context.Context) error {
-	if s.root != nil {
-		s.root.Close()
-	}
 	return s.job.Close(ctx)
 }
 
@@ -84,7 +77,6 @@ func (s *spare) Take(ctx context.Context, p sandbox.EffectivePolicy) error {
 		return errors.New("a spare sandbox is used once")
 	}
 	s.taken = true
-	defer s.root.Close()
 	if err := s.backend.available(&p); err != nil {
 		return err
 	}
@@ -110,8 +102,9 @@ func (s *spare) Take(ctx context.Context, p sandbox.EffectivePolicy) error {
 	if s.job.box == nil || s.job.box.ended() {
 		return stale("its first process is gone")
 	}
+	err = s.job.plan.program.close()
 	s.job.policy, s.job.plan = p, now
-	return nil
+	return err
 }
 
 func stale(why string) error { return fmt.Errorf("%w: %s", sandbox.ErrStale, why) }
@@ -123,19 +116,12 @@ func (x *box) ended() bool {
 		return true
 	default:
 	}
-	fd, err := unix.PidfdOpen(x.proc.Pid, 0)
-	if err != nil {
-		return true
-	}
-	defer unix.Close(fd)
-	ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	n, err := unix.Poll(ready, 0)
-	return err != nil || n > 0
+	return x.proc.Ended()
 }
 
 // equal tells whether two plans make the same box.
 func (p *plan) equal(other *plan) bool {
-	return p.program == other.program && p.memoryMB == other.memoryMB && p.processes == other.processes &&
+	return p.filter == other.filter && p.memoryMB == other.memoryMB && p.processes == other.processes &&
 		p.network == nil && other.network == nil && reflect.DeepEqual(p.view, other.view)
 }
 
@@ -176,7 +162,7 @@ func (s *spare) shows() error {
 // same proves that a place in the box is the top of a mount of an object of the host, whose owner is the sandbox's user where he
 // is mapped.
 func (s *spare) same(object *os.File, target string, mapped bool) error {
-	fd, err := lookUp(int(s.root.Fd()), target)
+	fd, err := lookUp(int(s.box.root.Fd()), target)
 	if err != nil {
 		return stale(target + ": " + err.Error())
 	}

@@ -14,7 +14,7 @@ var programGuards = []Guard{
 		"sum, err := resolve.HashFile(ctx, exe)", "sum, err := c.SHA256, error(nil); _ = resolve.HashFile",
 		linux, "TestChangedProgramsDoNotRun"},
 	{"PID 1 proves that a script's path leads to its private copy", []string{"A-POL-11"}, initproc,
-		"err == nil && (!ok ||", "err != nil && (!ok ||", linux, "TestAScriptThatIsNoLongerTheApprovedOneDoesNotStart"},
+		"if errno == 0 && (s.stat[0] != want[0] || s.stat[1] != want[1]) {", "if errno != 0 && (s.stat[0] != want[0] || s.stat[1] != want[1]) {", linux, "TestAScriptThatIsNoLongerTheApprovedOneDoesNotStart"},
 	{"only the approved bytes become a private copy", []string{"A-POL-11"}, linux,
 		"hex.EncodeToString(h.Sum(nil)) != s.sha256", "hex.EncodeToString(h.Sum(nil)) == \"\"", linux, "TestAScriptThatIsNoLongerTheApprovedOneDoesNotStart"},
 	{"a name that is taken away ends the run", []string{"A-POL-11"}, linux,

@@ -1,15 +1,21 @@
 package guard
 
 var initGuards = []Guard{
-	{"close_range at the start of PID 1", []string{"A-SBX-03"}, initproc,
-		"if err := unix.CloseRange(socket+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {\n\t\treturn fmt.Errorf(\"close_range: %w\", err)\n\t}\n\tnames,", "if true {\n\t\treturn nil\n\t}\n\tnames,",
+	{"PID 1 closes what it was born with", []string{"A-SBX-03"}, initproc,
+		"b.Call(unix.SYS_CLOSE_RANGE, opcode.Int(socket+1),", "b.Call(unix.SYS_CLOSE_RANGE, opcode.Int(socket+900),",
 		linux, "TestNoDescriptorLeaks"},
 	{"PID 1 is not dumpable", []string{"A-SBX-09"}, initproc,
-		"unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)", "unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)",
+		"opcode.Int(unix.PR_SET_DUMPABLE), opcode.Int(0)", "opcode.Int(unix.PR_SET_DUMPABLE), opcode.Int(1)",
 		linux, "TestProcessOneIsHidden"},
 	{"core limit", []string{"A-SBX-09"}, initproc,
-		"&syscall.Rlimit{Cur: 1, Max: 1}", "&syscall.Rlimit{Cur: 4096, Max: 4096}",
+		"opcode.At(b.Words(1, 1))", "opcode.At(b.Words(4096, 4096))",
 		linux, "TestCrashesReachNoHelperOfTheHost"},
+	{"PID 1 ends with its broker", []string{"A-SBX-02", "A-TX-04"}, initproc,
+		"if s.poll[0].revents != 0 {", "if s.poll[0].revents == 0x7fff {",
+		linux, "TestBrokerDeathKillsTheTree"},
+	{"an expectation is the whole state of the executable", []string{"A-POL-04"}, initproc,
+		"uint64(st.Ctim.Sec) == e.CtimeSec && uint64(st.Ctim.Nsec) == e.CtimeNsec", "true",
+		initproc, "TestPIDOneComparesEveryMember"},
 }
 
 // right takes one right out of what Landlock denies.
@@ -47,13 +53,13 @@ var landlockGuards = []Guard{
 		"add(sandbox.Execute, executeFile, executeFile)", "add(sandbox.Read, executeFile, executeFile)",
 		filter, "TestLandlockSplit"},
 	{"a list rule lists only", []string{"A-SBX-01"}, filter,
-		"beneath.AllowedAccess = ll.AccessFSReadDir\n", "beneath.AllowedAccess = readDir\n",
+		"beneath = ll.AccessFSReadDir\n", "beneath = readDir\n",
 		filter, "TestLandlockSplit"},
 	{"the domain is entered", []string{"A-SBX-01"}, filter,
-		"if err := ll.LandlockRestrictSelf(fd, 0); err != nil {", "if err := error(nil); err != nil {",
+		"to.Call(unix.SYS_LANDLOCK_RESTRICT_SELF, opcode.Value(ruleset), opcode.Int(0))\n", "",
 		filter, "TestLandlockSplit"},
 	{"ports: granted for connecting only", []string{"A-SBX-05"}, filter,
-		"if err := put(uint64(port), ll.AccessNetConnectTCP); err != nil {", "if err := put(uint64(port), ll.AccessNetConnectTCP|ll.AccessNetBindTCP); err != nil {",
+		"put(to.Words(ll.AccessNetConnectTCP, uint64(port)))", "put(to.Words(ll.AccessNetConnectTCP|ll.AccessNetBindTCP, uint64(port)))",
 		filter, "TestEveryLandlockRightIsDenied"},
 	{"ports: connecting is denied", []string{"A-SBX-05"}, filter,
 		"a.HandledAccessNet = ll.AccessNetBindTCP | ll.AccessNetConnectTCP", "a.HandledAccessNet = ll.AccessNetBindTCP",

@@ -4,8 +4,8 @@ package cgroup
 
 import (
 	"context"
+	"os"
 	"runtime"
-	"syscall"
 
 	"sekisho/internal/sandbox"
 )
@@ -27,9 +27,12 @@ type Group interface {
 	SetLimits(memoryMB, processLimit int) error
 	// Add moves one process (an id of this PID namespace) into the group; its later children are born there.
 	Add(pid int) error
-	// Start lets fork make a process that is born inside the group, with attr changed as that needs, and proves it. fork
-	// runs at most once. After an error it may have made the process nevertheless: the caller ends it.
-	Start(ctx context.Context, attr *syscall.SysProcAttr, fork func(*syscall.SysProcAttr) (pid int, err error)) error
+	// Birth returns what a process is born inside by: with version 2 (unified) the directory, for CLONE_INTO_CGROUP, with
+	// version 1 its tasks files, to which the thread that makes the process writes "0" first. The caller closes them.
+	Birth() (unified bool, files []*os.File, err error)
+	// Born proves that a process that was just made is inside, and adds it where the thread was not let in. It returns when
+	// parent, which made it, has left: until then the group lists that among those to kill.
+	Born(ctx context.Context, pid, parent int) error
 	// Procs lists the living processes inside, PID 1 of the sandbox included.
 	Procs() ([]int, error)
 	// OOM is closed when the kernel found the group out of memory; the tree must then be ended, because version 1 kills

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -175,11 +174,11 @@ func (g *group) Starved() (bool, error) {
 // refusals is how many tasks the limit has prevented. It is asked a hundred times a second, so the file stays open.
 func (g *group) refusals() (int, error) {
 	var buf [512]byte
-	n, err := g.events.ReadAt(buf[:], 0)
+	n, err := unix.Pread(int(g.events.Fd()), buf[:], 0)
 	if errors.Is(err, unix.ENODEV) {
 		return 0, nil // removed: nothing can be inside
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil {
 		return 0, fmt.Errorf("reading %s of control group %s: %w", pidsEvents, g.pids.Name(), err)
 	}
 	return value(string(buf[:n]), "max", pidsEvents, g.pids)

@@ -24,10 +24,10 @@ type Ports struct {
 
 // PathRule grants rights on one object and, for a directory, on everything below it.
 type PathRule struct {
-	// FD refers to the object; an O_PATH descriptor is enough. It stays the caller's.
-	FD     int
+	// Path is absolute, in the root of whoever enters the domain; a link in its last element is not followed.
+	Path   string
 	Rights sandbox.Rights
-	// File is true when FD is not a directory.
+	// File is true when it is not a directory.
 	File bool
 	// List grants reading names in the directory and below, nothing else; Rights must be zero.
 	List bool

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -41,12 +42,17 @@ const (
 // Go process that ends in a deadlock. It takes notify over and closes it on return. It returns nil when the last restricted
 // process is gone, ctx's error when ctx ends, and any other error when counting or answering became impossible: then
 // nothing holds the limit any more and the caller ends the tree.
-func ServeForks(ctx context.Context, notify *os.File, procs Counter, limit int, exceeded chan<- struct{}) error {
+//
+// While nothing runs, as runs tells, there is nothing to count, and it sleeps.
+func ServeForks(ctx context.Context, notify *os.File, runs *Runs, procs Counter, limit int, exceeded chan<- struct{}) error {
 	l, err := listen(notify)
 	notify.Close()
 	if err != nil {
 		return err
 	}
+	l.runs = runs
+	runs.attach(l)
+	defer runs.attach(nil)
 	defer l.file.Close()
 	stop := context.AfterFunc(ctx, func() { l.stop() })
 	defer stop()
@@ -68,6 +74,32 @@ func ServeForks(ctx context.Context, notify *os.File, procs Counter, limit int, 
 			return err
 		}
 	}
+}
+
+// Runs tells a server of forks whether a program runs. The zero value is ready: none does.
+type Runs struct {
+	mu       sync.Mutex // before that of a listener
+	listener *listener
+	on       atomic.Bool
+}
+
+// Set begins or ends a run. From its beginning on the tree is counted every 5 ms, also when none of its processes ever asks.
+func (r *Runs) Set(on bool) {
+	r.on.Store(on)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if on && r.listener != nil {
+		r.listener.begin()
+	}
+}
+
+// On tells whether a program runs.
+func (r *Runs) On() bool { return r.on.Load() }
+
+func (r *Runs) attach(l *listener) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listener = l
 }
 
 // server is the state of ServeForks.
@@ -151,8 +183,11 @@ type listener struct {
 	}
 	fd uintptr // of file: os.File.Fd would make it blocking
 
+	runs *Runs
+
 	mu      sync.Mutex // orders deadlines: none is set after stop
 	stopped bool
+	limited bool // a deadline is set
 }
 
 // stop makes the current and every later wait end at once.
@@ -166,12 +201,26 @@ func (l *listener) stop() {
 func (l *listener) limit(wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.stopped:
-	case wait > 0:
+	if l.stopped {
+		return
+	}
+	if wait == 0 && l.runs.On() {
+		wait = pollEvery
+	}
+	if l.limited = wait > 0; l.limited {
 		l.file.SetReadDeadline(time.Now().Add(wait))
-	default:
+	} else {
 		l.file.SetReadDeadline(time.Time{})
+	}
+}
+
+// begin makes a wait without an end one that ends.
+func (l *listener) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.stopped && !l.limited {
+		l.limited = true
+		l.file.SetReadDeadline(time.Now().Add(pollEvery))
 	}
 }
 
@@ -196,6 +245,9 @@ type response struct {
 const (
 	ioctlRecv = 0xc0502100
 	ioctlSend = 0xc0182101
+
+	ioctlSetFlags = 0x40082104
+	syncWakeUp    = 1 // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 )
 
 // listen makes the descriptor one that the Go runtime can wait for, so that waiting ends with the context.
@@ -208,6 +260,9 @@ func listen(notify *os.File) (*listener, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("preparing the fork listener: %w", err)
 	}
+	// Whoever asks sleeps until the answer, so that both may as well use one processor, one after the other. Kernels before 6.6
+	// do not know the hint.
+	unix.Syscall(unix.SYS_IOCTL, uintptr(fd), ioctlSetFlags, syncWakeUp)
 	l := &listener{file: os.NewFile(uintptr(fd), notify.Name()), fd: uintptr(fd)}
 	if l.raw, err = l.file.SyscallConn(); err != nil {
 		l.file.Close()

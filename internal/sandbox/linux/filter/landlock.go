@@ -10,6 +10,8 @@ import (
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/opcode"
+	"sekisho/internal/sandbox/linux/wire"
 )
 
 // minABI is the first version that knows truncation (3, Linux 6.2).
@@ -65,52 +67,51 @@ func handled(abi int) ll.RulesetAttr {
 	return a
 }
 
-// Landlock restricts the calling thread, which must be locked, to rules for the rest of its life: everything that the
-// kernel's Landlock knows (of what is known here) is handled and denied unless granted. It needs ABI 3 or newer and
-// never tries with less; the failure is fault.PreflightMissingPrimitive, variant landlock.
-//
-// A domain with ports needs ABI 4 or newer (NetworkABI).
-func Landlock(rules []PathRule, ports *Ports) error {
+// Ruleset writes what makes a Landlock ruleset for Enter: everything that the kernel's Landlock knows (of what is known here) is
+// handled and denied unless granted by rules. It needs ABI 3 or newer, and NetworkABI for a domain with ports, and never tries with
+// less; the failure is fault.PreflightMissingPrimitive, variant landlock.
+func Ruleset(to *opcode.Builder, rules []PathRule, ports *Ports) (ruleset opcode.Ref, err error) {
 	abi, err := LandlockABI()
 	if err != nil {
-		return err
+		return 0, err
 	}
+	if ports != nil && abi < NetworkABI {
+		return 0, landlockFault(abi, fmt.Errorf("the kernel has Landlock ABI %d, %d is needed for a network", abi, NetworkABI)).With(fault.Arg("needed", NetworkABI))
+	}
+	to.For(wire.StageLandlock, "")
 	attr := handled(abi)
-	fd, err := ll.LandlockCreateRuleset(&attr, 0)
-	if err != nil {
-		return landlockFault(abi, fmt.Errorf("making a Landlock ruleset: %w", err))
-	}
-	defer unix.Close(fd)
-	for i, r := range rules {
-		beneath := ll.PathBeneathAttr{ParentFd: r.FD, AllowedAccess: access(r.Rights, r.File)}
+	ruleset = to.Slot()
+	// Its later members, which are about the audit log, are not used: older kernels take a shorter structure.
+	to.Call(unix.SYS_LANDLOCK_CREATE_RULESET, opcode.At(to.Words(attr.HandledAccessFS, attr.HandledAccessNet, attr.Scoped)), opcode.Int(24), opcode.Int(0)).Into(ruleset)
+	for _, r := range rules {
+		beneath := access(r.Rights, r.File)
 		if r.List {
 			if r.Rights != 0 || r.File {
-				return fmt.Errorf("landlock rule %d: a list rule has rights of its own", i)
+				return 0, fmt.Errorf("landlock rule of %s: a list rule has rights of its own", r.Path)
 			}
-			beneath.AllowedAccess = ll.AccessFSReadDir
+			beneath = ll.AccessFSReadDir
 		}
-		if beneath.AllowedAccess == 0 {
+		if beneath == 0 {
 			continue // nothing granted; the kernel has no rule for that
 		}
-		if err := ll.LandlockAddPathBeneathRule(fd, &beneath, 0); err != nil {
-			return fmt.Errorf("adding Landlock rule %d (%v): %w", i, r.Rights, err)
-		}
+		to.For(wire.StageLandlock, r.Path)
+		rule := to.Words(beneath, 0) // struct landlock_path_beneath_attr: the rights, then the descriptor as an int32
+		to.Call(unix.SYS_OPENAT, opcode.Int(unix.AT_FDCWD), to.Text(r.Path), opcode.Int(unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC), opcode.Int(0)).Into(rule + 8)
+		to.Call(unix.SYS_LANDLOCK_ADD_RULE, opcode.Value(ruleset), opcode.Int(ll.RuleTypePathBeneath), opcode.At(rule), opcode.Int(0))
+		to.Call(unix.SYS_CLOSE, opcode.Value(rule+8))
 	}
+	to.For(wire.StageLandlock, "")
 	if ports != nil {
-		if abi < NetworkABI {
-			return landlockFault(abi, fmt.Errorf("the kernel has Landlock ABI %d, %d is needed for a network", abi, NetworkABI)).With(fault.Arg("needed", NetworkABI))
-		}
-		if err := ports.add(fd); err != nil {
-			return err
-		}
+		ports.add(to, ruleset)
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("setting no_new_privs: %w", err)
-	}
-	if err := ll.LandlockRestrictSelf(fd, 0); err != nil {
-		return landlockFault(abi, fmt.Errorf("entering the Landlock domain: %w", err))
-	}
-	return nil
+	return ruleset, nil
+}
+
+// Enter writes what restricts the thread that runs it, which has no_new_privs, to a ruleset for the rest of its life.
+func Enter(to *opcode.Builder, ruleset opcode.Ref) {
+	to.For(wire.StageLandlock, "")
+	to.Call(unix.SYS_LANDLOCK_RESTRICT_SELF, opcode.Value(ruleset), opcode.Int(0))
+	to.Call(unix.SYS_CLOSE, opcode.Value(ruleset))
 }
 
 // LandlockABI returns the kernel's Landlock ABI version; one below 3, or none, is fault.PreflightMissingPrimitive,
@@ -130,27 +131,24 @@ func LandlockABI() (int, error) {
 const NetworkABI = 4
 
 // add puts the rules of p into a ruleset.
-func (p *Ports) add(ruleset int) error {
-	put := func(port uint64, access uint64) error {
-		if err := ll.LandlockAddNetPortRule(ruleset, &ll.NetPortAttr{AllowedAccess: access, Port: port}, 0); err != nil {
-			return fmt.Errorf("adding the Landlock rule of port %d: %w", port, err)
-		}
-		return nil
+func (p *Ports) add(to *opcode.Builder, ruleset opcode.Ref) {
+	put := func(rule opcode.Ref) opcode.Op {
+		return to.Call(unix.SYS_LANDLOCK_ADD_RULE, opcode.Value(ruleset), opcode.Int(ll.RuleTypeNetPort), opcode.At(rule), opcode.Int(0))
 	}
 	for _, port := range p.Connect {
-		if err := put(uint64(port), ll.AccessNetConnectTCP); err != nil {
-			return err
-		}
+		put(to.Words(ll.AccessNetConnectTCP, uint64(port)))
 	}
 	if p.OwnFirst == 0 {
-		return nil
+		return
 	}
-	for port := uint64(p.OwnFirst); port <= uint64(p.OwnLast); port++ {
-		if err := put(port, ll.AccessNetConnectTCP|ll.AccessNetBindTCP); err != nil {
-			return err
-		}
-	}
-	return put(0, ll.AccessNetBindTCP)
+	put(to.Words(ll.AccessNetBindTCP, 0))
+	// Once around for each port: the port is the second member of the rule, and the low half of that is counted up.
+	own := to.Words(ll.AccessNetConnectTCP|ll.AccessNetBindTCP, uint64(p.OwnFirst))
+	again, last := to.NewLabel(), to.NewLabel()
+	to.Mark(again)
+	put(own)
+	to.Count(own+8, uint32(p.OwnLast)).Then(again).On(0, last)
+	to.Mark(last)
 }
 
 func landlockFault(abi int, cause error) *fault.Error {

@@ -16,30 +16,27 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/opcode"
 )
 
 func landlockHelper(dir string) error {
-	var rules []PathRule
-	open := func(name string, r PathRule) error {
-		fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
-		r.FD = fd
-		rules = append(rules, r)
-		return err
-	}
-	err := errors.Join(
-		open("/usr", PathRule{Rights: sandbox.Read | sandbox.Execute}),
-		open("/dev/null", PathRule{Rights: sandbox.Read | sandbox.Write, File: true}),
-		open(dir+"/r", PathRule{Rights: sandbox.Read}),
-		open(dir+"/rw", PathRule{Rights: sandbox.Read | sandbox.Write}),
-		open(dir+"/rwd", PathRule{Rights: sandbox.Read | sandbox.Write | sandbox.Delete}),
-		open(dir+"/rwdx", PathRule{Rights: sandbox.Read | sandbox.Write | sandbox.Delete | sandbox.Execute}),
-		open(dir+"/one", PathRule{Rights: sandbox.Read, File: true}),
-		open(dir+"/list", PathRule{List: true}),
-	)
+	b := &opcode.Builder{}
+	ruleset, err := Ruleset(b, []PathRule{
+		{Path: "/usr", Rights: sandbox.Read | sandbox.Execute},
+		{Path: "/dev/null", Rights: sandbox.Read | sandbox.Write, File: true},
+		{Path: dir + "/r", Rights: sandbox.Read},
+		{Path: dir + "/rw", Rights: sandbox.Read | sandbox.Write},
+		{Path: dir + "/rwd", Rights: sandbox.Read | sandbox.Write | sandbox.Delete},
+		{Path: dir + "/rwdx", Rights: sandbox.Read | sandbox.Write | sandbox.Delete | sandbox.Execute},
+		{Path: dir + "/one", Rights: sandbox.Read, File: true},
+		{Path: dir + "/list", List: true},
+	}, nil)
 	if err != nil {
 		return err
 	}
-	if err := Landlock(rules, nil); err != nil {
+	noNewPrivileges(b)
+	Enter(b, ruleset)
+	if _, err := opcode.Run(b, CallName); err != nil {
 		return err
 	}
 	out := map[string]string{}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"sekisho/internal/sandbox/linux/opcode"
 )
 
 // These tests put the filter on a real thread of a plain child process of the test binary, without any namespace: what
@@ -74,11 +76,18 @@ func installed() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	sent, err := Load(p.Bytes())
+	b := &opcode.Builder{}
+	noNewPrivileges(b)
+	notify := p.Install(b)
+	got, err := opcode.Run(b, CallName, notify)
 	if err != nil {
 		return nil, err
 	}
-	return sent.Install()
+	return os.NewFile(uintptr(got[0]), "listener"), nil
+}
+
+func noNewPrivileges(b *opcode.Builder) {
+	b.Call(unix.SYS_PRCTL, opcode.Int(unix.PR_SET_NO_NEW_PRIVS), opcode.Int(1), opcode.Int(0), opcode.Int(0), opcode.Int(0))
 }
 
 func attempts() map[string]string {

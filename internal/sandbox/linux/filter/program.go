@@ -4,28 +4,21 @@ package filter
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"os"
 	"runtime"
-	"unsafe"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"sekisho/internal/fault"
+	"sekisho/internal/sandbox/linux/opcode"
+	"sekisho/internal/sandbox/linux/wire"
 )
 
 // Program is an assembled filter. It is immutable and safe for concurrent use.
 type Program struct{ filter []unix.SockFilter }
 
-const (
-	instructionSize = 8    // struct sock_filter
-	maxInstructions = 4096 // BPF_MAXINSNS
-)
-
-var errProgram = errors.New("not an assembled filter")
+const maxInstructions = 4096 // BPF_MAXINSNS
 
 // Build assembles the filter of s. It is pure; a policy needs it once.
 func Build(s Spec) (*Program, error) {
@@ -106,53 +99,42 @@ func instructions(s Spec) ([]bpf.Instruction, error) {
 	return assemble(uint32(table.ID), uint32(last), rules, eperm)
 }
 
-// Load returns the program that Bytes returned elsewhere, so that the broker assembles and PID 1 only installs. The
-// kernel checks the instructions; Load checks only that they are whole and few enough.
-func Load(b []byte) (*Program, error) {
-	if len(b) == 0 || len(b)%instructionSize != 0 || len(b)/instructionSize > maxInstructions {
-		return nil, errProgram
-	}
-	p := &Program{make([]unix.SockFilter, len(b)/instructionSize)}
-	for i := range p.filter {
-		at := b[i*instructionSize:]
-		p.filter[i] = unix.SockFilter{Code: binary.NativeEndian.Uint16(at), Jt: at[2], Jf: at[3], K: binary.NativeEndian.Uint32(at[4:])}
-	}
-	return p, nil
-}
-
-// Bytes is the program as the kernel's struct sock_filter array in native byte order.
-func (p *Program) Bytes() []byte {
-	b := make([]byte, 0, len(p.filter)*instructionSize)
+// Install writes what puts the filter on the thread that runs it, which has no_new_privs and is restricted for the rest of its
+// life. notify is where the listener for forks then is: until another process serves it with ServeForks, every fork of the
+// thread waits; once it is closed everywhere, every fork fails with ENOSYS.
+func (p *Program) Install(to *opcode.Builder) (notify opcode.Ref) {
+	to.For(wire.StageSeccomp, "")
+	var code []byte
 	for _, f := range p.filter {
-		b = binary.NativeEndian.AppendUint16(b, f.Code)
-		b = append(b, f.Jt, f.Jf)
-		b = binary.NativeEndian.AppendUint32(b, f.K)
+		code = binary.NativeEndian.AppendUint16(code, f.Code)
+		code = append(code, f.Jt, f.Jf)
+		code = binary.NativeEndian.AppendUint32(code, f.K)
 	}
-	return b
-}
-
-// Install sets no_new_privs and puts the filter on the calling thread, which must be locked (runtime.LockOSThread) and is
-// restricted for the rest of its life. notify is the listener for forks: until another process serves it with
-// ServeForks, every fork of this thread waits; once it is closed everywhere, every fork fails with ENOSYS. The failure is
-// fault.PreflightMissingPrimitive, variant seccomp.
-func (p *Program) Install() (notify *os.File, err error) {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("setting no_new_privs: %w", err)
+	// struct sock_fprog: the number of instructions and, after a gap, their address.
+	fprog := to.Words(uint64(len(p.filter)), 0)
+	to.Place(fprog+8, to.Bytes(code))
+	notify = to.Slot()
+	done := to.NewLabel()
+	install := func(flags int) opcode.Op {
+		return to.Call(unix.SYS_SECCOMP, opcode.Int(unix.SECCOMP_SET_MODE_FILTER), opcode.Int(flags), opcode.At(fprog)).Into(notify)
 	}
-	prog := unix.SockFprog{Len: uint16(len(p.filter)), Filter: &p.filter[0]}
 	// While its notification is being answered, a thread should only be interrupted by death: any other signal would
 	// make it ask again and be counted twice. Kernels before 5.19 do not know the flag.
-	var fd uintptr
-	for _, flags := range []uintptr{unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER} {
-		var errno unix.Errno
-		fd, _, errno = unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
-		if errno == 0 {
-			return os.NewFile(fd, "seccomp listener"), nil
-		}
-		if err = errno; errno != unix.EINVAL {
-			break
+	older := to.NewLabel()
+	install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV).Then(done).On(unix.EINVAL, older)
+	to.Mark(older)
+	install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	to.Mark(done)
+	return notify
+}
+
+// CallName is the name of a system call of this architecture.
+func CallName(number int) string {
+	table, err := arch.GetInfo("")
+	if err == nil {
+		if name, ok := table.SyscallNumbers[number]; ok {
+			return name
 		}
 	}
-	return nil, fault.New(fault.PreflightMissingPrimitive, fault.Variant("seccomp"),
-		fault.Cause(fmt.Errorf("installing the system call filter: %w", err)))
+	return fmt.Sprint("system call ", number)
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -261,45 +260,15 @@ func TestEveryNumber(t *testing.T) {
 	}
 }
 
-func TestProgramTravels(t *testing.T) {
+func TestProgramsOfBothArchitectures(t *testing.T) {
 	for _, goarch := range []string{"amd64", "arm64", ""} {
 		p, err := Build(Spec{Arch: goarch})
 		if err != nil {
 			t.Fatal(err)
-		}
-		back, err := Load(p.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(p.filter, back.filter); diff != "" {
-			t.Errorf("%q: program changed on its way (-sent +received):\n%s", goarch, diff)
 		}
 		t.Logf("%q: %d instructions", goarch, len(p.filter))
 	}
 	if _, err := Build(Spec{Arch: "riscv64"}); err == nil {
 		t.Error("Build took an architecture without a table")
 	}
-	for _, b := range [][]byte{nil, make([]byte, 7), make([]byte, 8*(maxInstructions+1))} {
-		if _, err := Load(b); err == nil {
-			t.Errorf("Load took %d bytes", len(b))
-		}
-	}
-}
-
-func FuzzLoad(f *testing.F) {
-	p, err := Build(Spec{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(p.Bytes())
-	f.Add([]byte{1, 2, 3})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := Load(b)
-		if err != nil {
-			return
-		}
-		if diff := cmp.Diff(b, p.Bytes()); diff != "" {
-			t.Errorf("bytes changed (-in +out):\n%s", diff)
-		}
-	})
 }

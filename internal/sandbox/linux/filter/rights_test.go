@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/opcode"
 )
 
 // outward are attempts that no rights of files cover. Each has an effect without Landlock; "port" is a port that listens and
@@ -100,16 +101,15 @@ func rightsHelper(confined, dir, granted, not string) error {
 		return err
 	}
 	if confined == "inside" {
-		var rules []PathRule
-		for name, r := range map[string]PathRule{dir: {Rights: sandbox.Read | sandbox.Write | sandbox.Delete | sandbox.Execute}, "/dev/null": {Rights: sandbox.Read | sandbox.Write, File: true}} {
-			fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			r.FD = fd
-			rules = append(rules, r)
+		b := &opcode.Builder{}
+		ruleset, err := Ruleset(b, []PathRule{{Path: dir, Rights: sandbox.Read | sandbox.Write | sandbox.Delete | sandbox.Execute},
+			{Path: "/dev/null", Rights: sandbox.Read | sandbox.Write, File: true}}, &Ports{Connect: []uint16{uint16(port)}})
+		if err != nil {
+			return err
 		}
-		if err := Landlock(rules, &Ports{Connect: []uint16{uint16(port)}}); err != nil {
+		noNewPrivileges(b)
+		Enter(b, ruleset)
+		if _, err := opcode.Run(b, CallName); err != nil {
 			return err
 		}
 	}

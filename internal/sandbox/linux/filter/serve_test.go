@@ -47,10 +47,12 @@ func run(t *testing.T, limit int, count error, mode string, args ...string) (out
 	}
 	report := make(chan struct{}, 1)
 	served := make(chan error, 1)
+	var runs Runs
+	runs.Set(true)
 	polled := make(chan struct{}, 1)
 	looks := 0
 	go func() {
-		served <- ServeForks(context.Background(), notify, func() ([]int, error) {
+		served <- ServeForks(context.Background(), notify, &runs, func() ([]int, error) {
 			pids := descendants(cmd.Process.Pid)
 			if looks++; looks == 20 {
 				polled <- struct{}{}

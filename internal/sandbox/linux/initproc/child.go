@@ -3,125 +3,152 @@
 package initproc
 
 import (
-	"errors"
-	"os"
-	"runtime"
+	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
-	"sekisho/internal/sandbox/linux/filter"
-	"sekisho/internal/sandbox/linux/mounts"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
-// Marker is argv[0] of PID 1. Started with it by anyone else, the program finds no packet socket and ends.
-const Marker = "sekisho-sandbox-init"
-
-// ProbeMarker is argv[0] of the program when preflight runs it inside a throw-away sandbox: it ends at once, with success.
-const ProbeMarker = "sekisho-sandbox-probe"
-
-// socket is the descriptor that the broker put there.
-const socket = 3
-
-// Environment is what PID 1 runs with. Asynchronous preemption is off because PID 1 handles no signal at all.
-func Environment() []string {
-	return []string{"GODEBUG=asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0", "GOMAXPROCS=2", "GOTRACEBACK=none"}
+// rawChild is the life of the process that was forked ahead: it waits for a Start and becomes its entry process. It does not
+// return.
+//
+//go:nosplit
+//go:norace
+func rawChild(base unsafe.Pointer, s *state) {
+	rawMessage(s, uintptr(unsafe.Add(base, received)), wire.MaxStart)
+	s.msg.control, s.msg.controls = uint64(uintptr(unsafe.Pointer(&s.control))), uint64(unsafe.Sizeof(s.control))
+	n := rawReceive(s)
+	if n == 0 {
+		rawShared(base).phase = gone
+		rawExit(0)
+	}
+	rawShared(base).errno = 0
+	rawShared(base).phase = begun
+	errno := rawWhole(base, s, n)
+	if errno == 0 {
+		errno = rawPrepare(unsafe.Add(base, received), wire.MaxStart)
+	}
+	if errno == 0 {
+		errno = rawBecome(base, s)
+	}
+	rawShared(base).stage, rawShared(base).errno = wire.AtExec, uint32(errno)
+	rawExit(127)
 }
 
-// init is where PID 1 lives and ends; main never runs in it. Two things are had only here. The runtime runs package
-// initialization on the main thread, so that the spawner is thread 1, the one id that the filter keeps every signal from.
-// And Go initializes packages by their dependencies and then by name: the network, the MCP SDK and others that PID 1 never
-// uses would come later, and cost a tenth of a new sandbox.
-func init() {
-	if len(os.Args) != 1 || os.Args[0] != Marker {
-		return
+// rawWhole checks what came with the packet of n bytes, and reads the rest when that is elsewhere.
+//
+//go:nosplit
+//go:norace
+func rawWhole(base unsafe.Pointer, s *state, n uintptr) syscall.Errno {
+	h := (*wire.StartHeader)(unsafe.Add(base, received))
+	if n < unsafe.Sizeof(*h) || s.msg.flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+		return syscall.EBADMSG
 	}
-	if os.Getpid() != 1 || unix.Gettid() != 1 {
-		os.Exit(2) // somebody borrowed the name: without own namespaces there is nothing to be first in
+	count := uint64(3)
+	if h.Flags&wire.Elsewhere != 0 {
+		count = 4
 	}
-	if err := serve(); err != nil {
-		os.Exit(1)
+	if s.msg.controls < controlHead || s.control[0] != controlHead+4*count || s.control[1] != rights {
+		return syscall.EBADMSG
 	}
-	os.Exit(0)
-}
-
-// Child reports whether this process was started by preflight inside a throw-away sandbox: then it has nothing to do.
-func Child() bool { return len(os.Args) == 1 && os.Args[0] == ProbeMarker }
-
-// serve sets the process up and ends with it: when the broker closes the socket, or with an error.
-func serve() error {
-	if err := closeInherited(); err != nil {
-		return err
-	}
-	conn, err := wire.OpenThread(socket)
-	if err != nil {
-		return err
-	}
-	setup, files, err := receiveSetup(conn)
-	if err != nil {
-		return err
-	}
-	if err := become(setup); err != nil {
-		return fail(conn, err)
-	}
-	if err := harden(); err != nil {
-		return fail(conn, err)
-	}
-	// The end of the connection ends this process at once, whatever its other threads are doing.
-	go func() {
-		conn.Gone()
-		os.Exit(0)
-	}()
-	listening, listeners, err := listen(setup.Network)
-	if err != nil {
-		return fail(conn, err)
-	}
-	program, copies, err := build(setup, files)
-	if err != nil {
-		return fail(conn, err)
-	}
-	runtime.LockOSThread() // for good: the runtime starts no other thread from a locked one
-	return spawn(conn, setup, program, copies, listening, listeners)
-}
-
-// receiveSetup collects the descriptors and the setup itself.
-func receiveSetup(conn *wire.Conn) (*wire.Setup, []*os.File, error) {
-	var files []*os.File
-	for {
-		var r wire.Request
-		more, err := conn.Receive(&r)
-		if err != nil {
-			return nil, nil, err
+	if count == 3 {
+		if uintptr(h.Size) != n {
+			return syscall.EBADMSG
 		}
-		files = append(files, more...)
-		switch {
-		case r.Setup != nil:
-			return r.Setup, files, nil
-		case !r.Files:
-			return nil, nil, errors.New("unexpected message before the setup")
+		return 0
+	}
+	size := uintptr(h.Size)
+	if size > wire.MaxStart {
+		return syscall.EBADMSG
+	}
+	for done := uintptr(0); done < size; {
+		n, _, errno := syscall.RawSyscall6(unix.SYS_PREAD64, rawControl(s, 3), uintptr(unsafe.Add(base, received+done)), size-done, done, 0, 0)
+		if errno != 0 && errno != syscall.EINTR {
+			return errno
+		}
+		if errno == 0 && n == 0 || uintptr(h.Size) != size {
+			return syscall.EBADMSG
+		}
+		if errno == 0 {
+			done += n
 		}
 	}
+	return 0
 }
 
-// build does what needs capabilities: the host name and the root.
-func build(setup *wire.Setup, files []*os.File) (*filter.Program, privateCopies, error) {
-	defer wire.CloseAll(files)
-	program, err := filter.Load(setup.Filter)
-	if err != nil {
-		return nil, nil, wire.Fail(wire.StageSeccomp, "", err)
-	}
-	if err := unix.Sethostname([]byte(setup.Hostname)); err != nil {
-		return nil, nil, wire.Fail(wire.StageNamespace, "uts", err)
-	}
-	copies, err := mounts.Assemble(setup.Layout, files)
-	return program, copies, err
+// rawControl is a received descriptor.
+//
+//go:nosplit
+//go:norace
+func rawControl(s *state, i uintptr) uintptr {
+	return uintptr(*(*int32)(unsafe.Add(unsafe.Pointer(&s.control), controlHead+4*i)))
 }
 
-// fail reports why this process cannot go on; it returns nil when the broker was told.
-func fail(conn *wire.Conn, err error) error {
-	var f *wire.Failed
-	if !errors.As(err, &f) {
-		f = &wire.Failed{Stage: wire.StageNamespace, Detail: err.Error()}
+// rawPrepare reads a Start like any input, though it comes from the broker, and turns the places in its tables into addresses:
+// argv and envp as the kernel takes them.
+//
+//go:nosplit
+//go:norace
+func rawPrepare(at unsafe.Pointer, most uintptr) syscall.Errno {
+	h := (*wire.StartHeader)(at)
+	size := uint64(h.Size)
+	if h.Packet != wire.StartPacket || size <= uint64(unsafe.Sizeof(*h)) || size > uint64(most) || *(*byte)(unsafe.Add(at, size-1)) != 0 ||
+		uint64(h.Path) >= size || uint64(h.Dir) >= size || h.Script%4 != 0 || uint64(h.Script)+4*uint64(h.Scripts) > size {
+		return syscall.EBADMSG
 	}
-	return conn.Send(&wire.Reply{Failed: f})
+	if errno := rawTable(at, uint64(h.Argv), uint64(h.Argc), size); errno != 0 {
+		return errno
+	}
+	return rawTable(at, uint64(h.Env), uint64(h.Envc), size)
+}
+
+//go:nosplit
+//go:norace
+func rawTable(at unsafe.Pointer, table, count, size uint64) syscall.Errno {
+	if table%8 != 0 || table < uint64(unsafe.Sizeof(wire.StartHeader{})) || table+8*(count+1) > size {
+		return syscall.EBADMSG
+	}
+	for i := uint64(0); i < count; i++ {
+		entry := (*uint64)(unsafe.Add(at, table+8*i))
+		if *entry >= size {
+			return syscall.EBADMSG
+		}
+		*entry = uint64(uintptr(unsafe.Add(at, *entry)))
+	}
+	if *(*uint64)(unsafe.Add(at, table+8*count)) != 0 {
+		return syscall.EBADMSG
+	}
+	return 0
+}
+
+// rawBecome makes this process the entry process. It returns only with a failure.
+//
+//go:nosplit
+//go:norace
+func rawBecome(base unsafe.Pointer, s *state) syscall.Errno {
+	h := (*wire.StartHeader)(unsafe.Add(base, received))
+	if _, _, errno := syscall.RawSyscall6(unix.SYS_SETSID, 0, 0, 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	for i := uintptr(0); i < 3; i++ {
+		if _, _, errno := syscall.RawSyscall6(unix.SYS_DUP3, rawControl(s, i), i, 0, 0, 0, 0); errno != 0 {
+			return errno
+		}
+	}
+	if _, _, errno := syscall.RawSyscall6(unix.SYS_CHDIR, uintptr(unsafe.Add(unsafe.Pointer(h), h.Dir)), 0, 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	if _, _, errno := syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	s.mask = 0
+	if _, _, errno := syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&s.mask)), 0, 8, 0, 0); errno != 0 {
+		return errno
+	}
+	// Everything else is closed by the exec.
+	_, _, errno := syscall.RawSyscall6(unix.SYS_EXECVE, uintptr(unsafe.Add(unsafe.Pointer(h), h.Path)),
+		uintptr(unsafe.Add(unsafe.Pointer(h), h.Argv)), uintptr(unsafe.Add(unsafe.Pointer(h), h.Env)), 0, 0, 0)
+	return errno
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sekisho/internal/sandbox/linux/opcode"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
@@ -27,18 +28,26 @@ var bounds = []struct {
 	{unix.RLIMIT_MEMLOCK, 1 << 20},
 }
 
-// bound lowers what is higher; the first limit, which a program may raise to the second, stays where it can.
-func bound() error {
+// Limits are the values that the launcher gives to a program: what it may have itself, lowered to the bounds. The first limit,
+// which a program may raise to the second, stays where it can.
+func Limits() ([]uint64, error) {
+	var values []uint64
 	for _, b := range bounds {
 		var l syscall.Rlimit
 		if err := syscall.Getrlimit(b.resource, &l); err != nil {
-			return wire.Fail(wire.StageDrop, "limits", fmt.Errorf("getrlimit %d: %w", b.resource, err))
+			return nil, wire.Fail(wire.StageDrop, "limits", fmt.Errorf("getrlimit %d: %w", b.resource, err))
 		}
 		l.Max = min(l.Max, b.most)
 		l.Cur = min(l.Cur, l.Max)
-		if err := syscall.Setrlimit(b.resource, &l); err != nil {
-			return wire.Fail(wire.StageDrop, "limits", fmt.Errorf("setrlimit %d: %w", b.resource, err))
-		}
+		values = append(values, l.Cur, l.Max)
 	}
-	return nil
+	return values, nil
+}
+
+// bind sets them.
+func bind(b *opcode.Builder) {
+	b.For(wire.StageDrop, "limits")
+	for i, l := range bounds {
+		b.Call(unix.SYS_PRLIMIT64, opcode.Int(0), opcode.Int(l.resource), opcode.At(b.Param(2*i)), opcode.Int(0))
+	}
 }

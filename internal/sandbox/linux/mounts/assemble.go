@@ -3,13 +3,9 @@
 package mounts
 
 import (
-	"fmt"
-	"os"
-	"strings"
-
 	"golang.org/x/sys/unix"
 
-	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/opcode"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
@@ -20,171 +16,156 @@ const covered = "/proc"
 // rootBytes bounds the private root: it holds names, links and a few generated files.
 const rootBytes = 4 << 20
 
-// Assemble gives the calling process the root that l describes and throws the host's away. passed are the descriptors that
-// the binds count. It must run in a fresh mount namespace, before any payload exists; on error the process must exit. The
-// result are the private copies that it made, by their target.
-func Assemble(l wire.Layout, passed []*os.File) (map[string]sandbox.FileID, error) {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return nil, wire.Fail(wire.StageMount, "/", err)
-	}
-	copies := make([]*detached, len(l.Binds))
-	for i, b := range l.Binds {
-		if b.Copy {
-			continue
+// Assemble writes what gives the process the root that l describes and throws the host's away. passed are the descriptors that
+// the binds count; hidden tells what the host has mounted below a path (see Table.Under). The process is in a fresh mount
+// namespace, no payload exists, and after a failure it ends. The result are the private copies, in the order of their binds.
+func Assemble(to *opcode.Builder, l wire.Layout, passed func(int) opcode.Arg, hidden func(path string) []string) []Copy {
+	b := &builder{Builder: to, empty: to.Text("")}
+	b.For(wire.StageMount, "/")
+	b.Call(unix.SYS_MOUNT, b.empty, b.Text("/"), b.empty, opcode.Int(unix.MS_REC|unix.MS_PRIVATE), b.empty)
+	mounted := make([]detached, len(l.Binds))
+	for i, bind := range l.Binds {
+		if !bind.Copy {
+			mounted[i] = b.prepare(bind, passed, hidden)
 		}
-		var err error
-		if copies[i], err = prepare(b, passed); err != nil {
-			return nil, err
-		}
-		defer copies[i].mount.Close()
 	}
-	root, err := tmpfs(rootBytes, Base|NoExec, "0755")
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	if err := pivot(root); err != nil {
-		return nil, err
-	}
+	b.root = b.tmpfs(rootBytes, Base|NoExec, "0755")
+	b.pivot()
 	for _, f := range l.Files {
-		if err := generate(root, f); err != nil {
-			return nil, wire.Fail(wire.StageMount, f.Path, err)
-		}
+		b.generate(f)
 	}
 	for _, k := range l.Links {
-		dir, name, err := parent(root, k.Path)
-		if err == nil {
-			err = unix.Symlinkat(k.To, int(dir.Fd()), name)
-			dir.Close()
-		}
-		if err != nil {
-			return nil, wire.Fail(wire.StageMount, k.Path, fmt.Errorf("symlink: %w", err))
-		}
+		b.link(k)
 	}
-	private, err := privately(root, l.Binds, passed)
-	if err != nil {
-		return nil, err
-	}
-	for i, b := range l.Binds {
-		if b.Copy {
-			err = private.attach(b, passed[b.FD])
+	private := b.privately(l.Binds)
+	for i, bind := range l.Binds {
+		if bind.Copy {
+			private.attach(bind, passed(bind.FD))
 		} else {
-			err = copies[i].attach(root, b, l.Binds)
-		}
-		if err != nil {
-			return nil, err
+			b.attach(mounted[i], bind, l.Binds)
 		}
 	}
-	if err := private.hide(); err != nil {
-		return nil, err
-	}
+	private.hide()
 	for _, g := range l.Guards {
-		if err := guard(root, g); err != nil {
-			return nil, err
-		}
+		b.guard(g)
 	}
-	set := unix.MountAttr{Attr_set: ReadOnly}
-	if err := unix.MountSetattr(int(root.Fd()), "", unix.AT_EMPTY_PATH, &set); err != nil {
-		return nil, wire.Fail(wire.StageMount, "/", fmt.Errorf("mount_setattr: %w", err))
-	}
-	return private.made, nil
+	b.For(wire.StageMount, "/")
+	b.setattr(b.root, ReadOnly, 0, 0)
+	b.close(b.root)
+	return private.made
 }
 
-// pivot makes root the root of this process and unmounts the old one, which stays below no name.
-func pivot(root *os.File) error {
-	if err := unix.MoveMount(int(root.Fd()), "", unix.AT_FDCWD, covered, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return wire.Fail(wire.StagePivot, covered, fmt.Errorf("move_mount: %w", err))
-	}
-	if err := unix.Fchdir(int(root.Fd())); err != nil {
-		return wire.Fail(wire.StagePivot, "/", fmt.Errorf("fchdir: %w", err))
-	}
+// pivot makes root the root of the process and unmounts the old one, which stays below no name.
+func (b *builder) pivot() {
+	b.For(wire.StagePivot, covered)
+	b.Call(unix.SYS_MOVE_MOUNT, opcode.Value(b.root), b.empty, opcode.Int(unix.AT_FDCWD), b.Text(covered), opcode.Int(unix.MOVE_MOUNT_F_EMPTY_PATH))
+	b.For(wire.StagePivot, "/")
+	b.Call(unix.SYS_FCHDIR, opcode.Value(b.root))
 	// The old root lands on top of the new one; the unmount then takes it, and all below it, away.
-	if err := unix.PivotRoot(".", "."); err != nil {
-		return wire.Fail(wire.StagePivot, "/", fmt.Errorf("pivot_root: %w", err))
-	}
-	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return wire.Fail(wire.StagePivot, "/", fmt.Errorf("umount: %w", err))
-	}
-	if err := unix.Chdir("/"); err != nil {
-		return wire.Fail(wire.StagePivot, "/", fmt.Errorf("chdir: %w", err))
-	}
-	return nil
+	b.Call(unix.SYS_PIVOT_ROOT, b.Text("."), b.Text("."))
+	b.Call(unix.SYS_UMOUNT2, b.Text("."), opcode.Int(unix.MNT_DETACH))
+	b.Call(unix.SYS_CHDIR, b.Text("/"))
 }
 
 // detached is a mount that is not attached yet, with the places inside it that must be covered.
 type detached struct {
-	mount *os.File
+	mount opcode.Arg
 	under []string // from its top on
 }
 
-func prepare(b wire.Bind, passed []*os.File) (*detached, error) {
+func (b *builder) prepare(bind wire.Bind, passed func(int) opcode.Arg, hidden func(string) []string) detached {
 	switch {
-	case b.Proc:
-		f, err := procfs()
-		return &detached{mount: f}, err
-	case b.Tmpfs > 0:
-		f, err := tmpfs(b.Tmpfs, b.Attr, "1777")
-		return &detached{mount: f}, err
-	case b.FD >= 0 && b.FD >= len(passed):
-		return nil, wire.Fail(wire.StageSource, b.Target, fmt.Errorf("descriptor %d was not handed over", b.FD))
+	case bind.Proc:
+		return detached{mount: opcode.Value(b.procfs())}
+	case bind.Tmpfs > 0:
+		return detached{mount: opcode.Value(b.tmpfs(bind.Tmpfs, bind.Attr, "1777"))}
 	}
 	var under []string
-	if !b.File {
-		var err error
-		if under, err = below(b.Source); err != nil {
-			return nil, wire.Fail(wire.StageMount, b.Target, err)
-		}
+	if !bind.File {
+		under = hidden(bind.Source)
 	}
-	if b.FD >= 0 {
-		return &detached{passed[b.FD], under}, nil
+	if bind.FD >= 0 {
+		return detached{passed(bind.FD), under}
 	}
-	source, err := OpenSource(b.Source, b.ID, b.File)
-	if err != nil {
-		return nil, err
-	}
-	defer source.Close()
-	f, err := clone(source, b.Attr, nil, 0)
-	if err != nil && len(under) > 0 {
+	source := b.source(bind)
+	b.For(wire.StageMount, bind.Source)
+	op, mount := b.copyMount(opcode.Value(source), 0)
+	recursive := 0
+	if len(under) > 0 {
 		// In a user's namespace a mount with mounts of the host below it can only be copied whole.
-		f, err = clone(source, b.Attr, nil, unix.AT_RECURSIVE)
+		recursive = unix.AT_RECURSIVE
+		whole, copied := b.NewLabel(), b.NewLabel()
+		op.Then(copied).On(0, whole)
+		b.Mark(whole)
+		again, _ := b.copyMount(opcode.Value(source), recursive)
+		again.Into(mount)
+		b.Mark(copied)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &detached{f, under}, nil
+	b.setattr(mount, bind.Attr, unix.MS_PRIVATE, recursive)
+	b.close(source)
+	return detached{opcode.Value(mount), under}
 }
 
-func (d *detached) attach(root *os.File, b wire.Bind, all []wire.Bind) error {
-	if err := put(root, b.Target, d.mount, b.File, b.Make); err != nil {
-		return err
+// source opens the host's object of a bind and checks that it is the one that was judged, as OpenSource does.
+func (b *builder) source(bind wire.Bind) opcode.Ref {
+	b.For(wire.StageSource, bind.Source)
+	_, fd := b.open(opcode.Int(unix.AT_FDCWD), bind.Source, unix.O_PATH, 0)
+	st := b.Reserve(statSize)
+	b.Call(unix.SYS_FSTAT, opcode.Value(fd), opcode.At(st))
+	b.same(st, bind.ID.Dev, bind.ID.Ino)
+	isDir, other := b.NewLabel(), b.NewLabel()
+	b.Mask(st+statMode, unix.S_IFMT, unix.S_IFDIR, unix.EINVAL).Then(isDir).On(0, other)
+	right, wrong := isDir, other
+	if bind.File {
+		right, wrong = other, isDir
 	}
+	b.Mark(wrong)
+	b.Fail(ErrReplaced)
+	b.Mark(right)
+	return fd
+}
+
+// same requires the identity of a struct stat, unless it is zero.
+func (b *builder) same(st opcode.Ref, dev, ino uint64) {
+	if dev == 0 && ino == 0 {
+		return
+	}
+	changed, ok := b.NewLabel(), b.NewLabel()
+	b.Equal(st, b.Words(dev, ino), 16, unix.ESTALE).Then(ok).On(0, changed)
+	b.Mark(changed)
+	b.Fail(ErrReplaced)
+	b.Mark(ok)
+}
+
+func (b *builder) attach(d detached, bind wire.Bind, all []wire.Bind) {
+	b.For(wire.StageMount, bind.Target)
+	b.put(bind.Target, d.mount, bind.File, bind.Make)
 	for _, rel := range d.under {
-		if err := cover(root, b.Target+rel, all); err != nil {
-			return err
-		}
+		b.cover(bind.Target+rel, all)
 	}
-	return nil
 }
 
-// put attaches a detached mount at an absolute path of the new root.
-func put(root *os.File, target string, mount *os.File, file, create bool) error {
-	at, err := place(root, target, file, create)
-	if err != nil {
-		return wire.Fail(wire.StageMount, target, err)
+// guard binds what is visible at a path of the new root over itself (A-POL-10, A-POL-13). The copy comes from that very place, so it
+// has the id mapping and the attributes of the root around it and can only be narrower. What is mounted below comes along.
+// Something that is gone since the survey is a failure: a payload could make it anew, and it would pass for the old one.
+func (b *builder) guard(g wire.Guard) {
+	b.For(wire.StageMount, g.Target)
+	gone, there := b.NewLabel(), b.NewLabel()
+	op, at := b.place(b.root, g.Target, g.File)
+	op.Then(there)
+	for _, errno := range replaced {
+		op.On(errno, gone)
 	}
-	defer at.Close()
-	return move(mount, at, target)
-}
-
-func move(mount, at *os.File, target string) error {
-	err := unix.MoveMount(int(mount.Fd()), "", int(at.Fd()), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
-	if err != nil {
-		return wire.Fail(wire.StageMount, target, fmt.Errorf("move_mount: %w", err))
+	b.Mark(gone)
+	b.For(wire.StageSource, g.Target)
+	b.Fail(ErrReplaced)
+	b.For(wire.StageMount, g.Target)
+	b.Mark(there)
+	_, copied := b.copyMount(opcode.Value(at), unix.AT_RECURSIVE)
+	set := uint64(0)
+	if g.ReadOnly {
+		set = ReadOnly
 	}
-	return nil
-}
-
-// elements splits an absolute path; "/" has none.
-func elements(path string) []string {
-	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+	b.setattr(copied, set, unix.MS_PRIVATE, 0)
+	b.move(opcode.Value(copied), at)
 }

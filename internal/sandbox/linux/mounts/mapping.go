@@ -41,7 +41,7 @@ func (m *Mappings) For(source *os.File) (*os.File, error) {
 	}
 	f, err := m.make(int(st.Uid), int(st.Gid))
 	if err != nil {
-		return nil, wire.Fail(wire.StageIDMap, source.Name(), err)
+		return nil, err
 	}
 	if m.made == nil {
 		m.made = map[[2]uint32]*os.File{}
@@ -62,7 +62,8 @@ func (m *Mappings) make(uid, gid int) (*os.File, error) {
 		Pdeathsig:   syscall.SIGKILL,
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("starting a process in a new user namespace: %w", err)
+		// Whatever keeps a sandbox from getting a user namespace.
+		return nil, wire.Fail(wire.StageClone, m.Program, fmt.Errorf("starting a process in a new user namespace: %w", err))
 	}
 	defer reap(pid)
 	defer syscall.Kill(pid, syscall.SIGKILL)
@@ -73,9 +74,13 @@ func (m *Mappings) make(uid, gid int) (*os.File, error) {
 		}
 	}
 	if err != nil || !status.Stopped() {
-		return nil, fmt.Errorf("waiting for the exec stop: status %#x: %w", uint32(status), err)
+		return nil, wire.Fail(wire.StageStop, m.Program, fmt.Errorf("waiting for the exec stop: status %#x: %w", uint32(status), err))
 	}
-	return os.Open(fmt.Sprintf("/proc/%d/ns/user", pid))
+	f, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", pid))
+	if err != nil {
+		return nil, wire.Fail(wire.StageIDMap, m.Program, err)
+	}
+	return f, nil
 }
 
 func reap(pid int) {

@@ -3,7 +3,6 @@
 package mounts
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,25 +11,66 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux/opcode"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
-// below lists the mounts of this namespace that lie under path, by their paths from there on, outermost first and none
-// below another. A mount over path itself may hide some of them.
-func below(path string) ([]string, error) {
-	info, err := hostMounts()
-	if err != nil {
-		return nil, err
-	}
-	return mountsUnder(info, path), nil
+// Table knows what is mounted on the host, by the kernel's own word: it reads the list again when the kernel says that it has
+// changed. Safe for concurrent use.
+type Table struct {
+	mu   sync.Mutex
+	file *os.File // /proc/self/mountinfo, which becomes ready when something changes
+	info string
+	at   uint64 // counts the changes
 }
 
-// hostMounts reads the mounts of the host once: this process sees its root as it was when it started, until it pivots.
-var hostMounts = sync.OnceValues(func() (string, error) {
-	info, err := os.ReadFile("/proc/self/mountinfo")
-	return string(info), err
-})
+// Host is the one table of this process.
+var Host = sync.OnceValue(func() *Table { return &Table{} })
+
+// Now returns a number that is another one whenever anything was mounted or unmounted in between.
+func (t *Table) Now() (uint64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.refresh()
+	return t.at, err
+}
+
+// Under lists the mounts of the host that lie under path as mountsUnder does, as of the last Now.
+func (t *Table) Under(path string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return mountsUnder(t.info, path)
+}
+
+func (t *Table) refresh() error {
+	fresh := t.file == nil
+	if fresh {
+		// Not by os.Open: the runtime's poller would look, too, and whoever looks first is told.
+		fd, err := unix.Open("/proc/self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("reading the mounts of this system: %w", err)
+		}
+		t.file = os.NewFile(uintptr(fd), "/proc/self/mountinfo")
+	}
+	for {
+		poll := []unix.PollFd{{Fd: int32(t.file.Fd()), Events: unix.POLLPRI}}
+		if _, err := unix.Poll(poll, 0); err == unix.EINTR {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("watching the mounts of this system: %w", err)
+		}
+		if !fresh && poll[0].Revents == 0 {
+			return nil
+		}
+		// The change was taken note of; another one after this look makes the file ready again.
+		info, err := os.ReadFile("/proc/self/mountinfo")
+		if err != nil {
+			return fmt.Errorf("reading the mounts of this system: %w", err)
+		}
+		t.info, fresh = string(info), false
+		t.at++
+	}
+}
 
 // mountsUnder reads mountinfo text; the fifth field of a line is the mount point with blanks as octal escapes.
 func mountsUnder(info, path string) []string {
@@ -62,61 +102,34 @@ var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\13
 // seen, neither of a mount of the host nor of what that mount hides: a read-only directory with nothing in it but the way to
 // other binds, or a device that cannot be opened. A place that this process cannot reach no payload reaches either, and
 // one that does not exist was itself hidden by another mount.
-func cover(root *os.File, target string, all []wire.Bind) error {
-	at, err := place(root, target, false, false)
-	file := errors.Is(err, unix.ENOTDIR)
-	if file {
-		at, err = place(root, target, true, false)
-	}
-	switch {
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTDIR):
-		return nil
-	case err != nil:
-		return wire.Fail(wire.StageMount, target, err)
-	}
-	defer at.Close()
-	f, err := blank(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if !file {
-		if err := lead(f, target, all); err != nil {
-			return wire.Fail(wire.StageMount, target, err)
-		}
-	}
-	return move(f, at, target)
+func (b *builder) cover(target string, all []wire.Bind) {
+	b.For(wire.StageMount, target)
+	dir, file, covered := b.NewLabel(), b.NewLabel(), b.NewLabel()
+	op, at := b.place(b.root, target, false)
+	op.Then(dir).On(unix.ENOTDIR, file).On(unix.ENOENT, covered).On(unix.EACCES, covered)
+	b.Mark(file)
+	op, other := b.place(b.root, target, true)
+	op.On(unix.ENOENT, covered).On(unix.EACCES, covered).On(unix.ENOTDIR, covered)
+	_, null := b.open(opcode.Int(unix.AT_FDCWD), "/dev/null", unix.O_PATH, 0)
+	_, blank := b.copyMount(opcode.Value(null), 0)
+	b.setattr(blank, Base|ReadOnly|NoExec, unix.MS_PRIVATE, 0)
+	b.close(null)
+	b.move(opcode.Value(blank), other)
+	b.Call(unix.SYS_GETPID).Then(covered)
+	b.Mark(dir)
+	blank = b.tmpfs(1<<16, Base|NoExec, "0555")
+	b.For(wire.StageMount, target)
+	b.lead(blank, target, all)
+	b.move(opcode.Value(blank), at)
+	b.Mark(covered)
 }
 
 // lead makes the mount points of the binds below target in its cover, and seals it.
-func lead(cover *os.File, target string, all []wire.Bind) error {
-	for _, b := range all {
-		rel, below := strings.CutPrefix(b.Target, target+"/")
-		if !below {
-			continue
+func (b *builder) lead(cover opcode.Ref, target string, all []wire.Bind) {
+	for _, bind := range all {
+		if rel, below := strings.CutPrefix(bind.Target, target+"/"); below {
+			b.close(b.made(cover, rel, bind.File))
 		}
-		at, err := place(cover, rel, b.File, true)
-		if err != nil {
-			return err
-		}
-		at.Close()
 	}
-	set := unix.MountAttr{Attr_set: ReadOnly}
-	if err := unix.MountSetattr(int(cover.Fd()), "", unix.AT_EMPTY_PATH, &set); err != nil {
-		return fmt.Errorf("mount_setattr: %w", err)
-	}
-	return nil
-}
-
-// blank is a detached mount with nothing in it; a directory can still be written.
-func blank(file bool) (*os.File, error) {
-	if !file {
-		return tmpfs(1<<16, Base|NoExec, "0555")
-	}
-	null, err := OpenSource("/dev/null", sandbox.FileID{}, true)
-	if err != nil {
-		return nil, err
-	}
-	defer null.Close()
-	return Clone(null, Base|ReadOnly|NoExec, nil)
+	b.setattr(cover, ReadOnly, 0, 0)
 }

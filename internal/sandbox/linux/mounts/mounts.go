@@ -59,11 +59,7 @@ func OpenSource(path string, id sandbox.FileID, file bool) (*os.File, error) {
 // Clone makes a detached copy of the mount at source, its top only. With a mapping (a user namespace) the copy shows the
 // files of the mapping's owner as those of the sandbox's user.
 func Clone(source *os.File, attr uint64, mapping *os.File) (*os.File, error) {
-	return clone(source, attr, mapping, 0)
-}
-
-func clone(source *os.File, attr uint64, mapping *os.File, recursive uint) (*os.File, error) {
-	fd, err := unix.OpenTree(int(source.Fd()), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|recursive)
+	fd, err := unix.OpenTree(int(source.Fd()), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
 	if err != nil {
 		return nil, wire.Fail(wire.StageMount, source.Name(), fmt.Errorf("open_tree: %w", err))
 	}
@@ -75,7 +71,7 @@ func clone(source *os.File, attr uint64, mapping *os.File, recursive uint) (*os.
 		set.Userns_fd = uint64(mapping.Fd())
 		stage = wire.StageIDMap
 	}
-	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|recursive, &set); err != nil {
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &set); err != nil {
 		f.Close()
 		return nil, wire.Fail(stage, source.Name(), fmt.Errorf("mount_setattr: %w", err))
 	}

@@ -3,45 +3,42 @@
 package mounts
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"sekisho/internal/sandbox/linux/opcode"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
-// tmpfs makes a detached tmpfs of at most size bytes.
-func tmpfs(size int64, attr uint64, mode string) (*os.File, error) {
-	f, err := fresh("tmpfs", attr, [][2]string{{"size", strconv.FormatInt(size, 10)}, {"mode", mode}})
-	if err != nil {
-		return nil, wire.Fail(wire.StageMount, "tmpfs", err)
-	}
-	return f, nil
-}
+const statMode = opcode.Ref(unsafe.Offsetof(unix.Stat_t{}.Mode))
 
-// procfs makes a detached, read-only procfs of the calling process's pid namespace that hides processes which the reader
-// may not trace. On the way it takes away the right to make user namespaces below this one (A-SBX-04) and all but a small
-// share of what the host counts by user: these sysctls belong to the user namespace and can be written only here, before
-// the mount is sealed.
-func procfs() (*os.File, error) {
-	f, err := fresh("proc", Base|NoExec, [][2]string{{"hidepid", "invisible"}})
-	if err != nil {
-		return nil, wire.Fail(wire.StageProc, "/proc", err)
+// procfs makes a detached, read-only procfs of the process's pid namespace that hides processes which the reader may not
+// trace. On the way it takes away the right to make user namespaces below this one (A-SBX-04) and all but a small share of what
+// the host counts by user: these sysctls belong to the user namespace and can be written only here, before the mount is sealed.
+func (b *builder) procfs() opcode.Ref {
+	b.For(wire.StageProc, "/proc")
+	mount := b.fresh("proc", Base|NoExec, [2]string{"hidepid", "invisible"})
+	for _, l := range limits {
+		most, err := l.value()
+		switch {
+		case os.IsNotExist(err):
+			continue // a kernel without inotify
+		case err != nil:
+			b.For(wire.StageSysctl, l.host)
+			b.Fail(err)
+			continue
+		}
+		b.For(wire.StageSysctl, l.name)
+		b.sysctl(mount, l.name, strconv.Itoa(most), true)
 	}
-	if name, err := countLess(f); err != nil {
-		f.Close()
-		return nil, wire.Fail(wire.StageSysctl, name, err)
-	}
-	set := unix.MountAttr{Attr_set: ReadOnly}
-	if err := unix.MountSetattr(int(f.Fd()), "", unix.AT_EMPTY_PATH, &set); err != nil {
-		f.Close()
-		return nil, wire.Fail(wire.StageProc, "/proc", fmt.Errorf("mount_setattr: %w", err))
-	}
-	return f, nil
+	b.For(wire.StageProc, "/proc")
+	b.setattr(mount, ReadOnly, 0, 0)
+	return mount
 }
 
 // What a sandbox may take of the host user's inotify instances and watches (usually 128, and 8192 or more): they count for
@@ -51,101 +48,59 @@ const (
 	inotifyWatches   = 8192
 )
 
-// countLess writes the limits; name is the one that failed.
-func countLess(proc *os.File) (name string, err error) {
-	for _, l := range []struct {
-		name, host string
-		most       int
-	}{
-		{"user/max_user_namespaces", "", 0},
-		{"user/max_inotify_instances", "fs/inotify/max_user_instances", inotifyInstances},
-		{"user/max_inotify_watches", "fs/inotify/max_user_watches", inotifyWatches},
-	} {
-		if l.host != "" {
-			host, err := sysctl(proc, l.host)
-			if errors.Is(err, unix.ENOENT) {
-				continue // a kernel without inotify
-			}
-			if err != nil {
-				return l.host, err
-			}
-			l.most = min(l.most, host/4)
-		}
-		if err := setSysctl(proc, l.name, l.most); err != nil {
-			return l.name, err
-		}
-	}
-	return "", nil
+// limit is a sysctl of the user namespace, and what the host has of the same.
+type limit struct {
+	name, host string
+	most       int
 }
 
-func setSysctl(proc *os.File, name string, value int) error {
-	fd, err := unix.Openat(int(proc.Fd()), "sys/"+name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	if _, err := f.WriteString(strconv.Itoa(value)); err != nil {
-		return err
-	}
-	now, err := sysctl(proc, name)
-	if err == nil && now != value {
-		err = fmt.Errorf("reading back %d after writing %d", now, value)
-	}
-	return err
+var limits = []limit{
+	{"user/max_user_namespaces", "", 0},
+	{"user/max_inotify_instances", "fs/inotify/max_user_instances", inotifyInstances},
+	{"user/max_inotify_watches", "fs/inotify/max_user_watches", inotifyWatches},
 }
 
-func sysctl(proc *os.File, name string) (int, error) {
-	fd, err := unix.Openat(int(proc.Fd()), "sys/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+func (l limit) value() (int, error) {
+	if l.host == "" {
+		return l.most, nil
+	}
+	text, err := os.ReadFile("/proc/sys/" + l.host)
 	if err != nil {
 		return 0, err
 	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	var buf [32]byte
-	n, err := f.Read(buf[:])
+	host, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("reading %s: %w", l.host, err)
 	}
-	return strconv.Atoi(strings.TrimSpace(string(buf[:n])))
+	return min(l.most, host/4), nil
 }
 
-// fresh makes a detached mount of a new file system.
-func fresh(kind string, attr uint64, options [][2]string) (*os.File, error) {
-	ctx, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("fsopen: %w", err)
+// sysctl writes one below the sys directory of a procfs and, when that is asked for, proves it by reading back.
+func (b *builder) sysctl(proc opcode.Ref, name, value string, prove bool) {
+	fd := b.Slot()
+	b.Call(unix.SYS_OPENAT, opcode.Value(proc), b.Text("sys/"+name), opcode.Int(unix.O_RDWR|unix.O_CLOEXEC), opcode.Int(0)).Into(fd)
+	b.Call(unix.SYS_WRITE, opcode.Value(fd), b.Text(value), opcode.Int(len(value))).Exactly(len(value))
+	if prove {
+		got := b.Reserve(32)
+		b.Call(unix.SYS_PREAD64, opcode.Value(fd), opcode.At(got), opcode.Int(32), opcode.Int(0)).Exactly(len(value) + 1)
+		wrong, right := b.NewLabel(), b.NewLabel()
+		b.Equal(got, b.Bytes([]byte(value+"\n")), len(value)+1, unix.EIO).Then(right).On(0, wrong)
+		b.Mark(wrong)
+		b.Fail(fmt.Errorf("reading back another value than %s: %w", value, unix.EIO))
+		b.Mark(right)
 	}
-	defer unix.Close(ctx)
-	for _, o := range options {
-		if err := unix.FsconfigSetString(ctx, o[0], o[1]); err != nil {
-			return nil, fmt.Errorf("fsconfig %s=%s: %w", o[0], o[1], err)
-		}
-	}
-	if err := unix.FsconfigCreate(ctx); err != nil {
-		return nil, fmt.Errorf("fsconfig create: %w", err)
-	}
-	fd, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, int(attr))
-	if err != nil {
-		return nil, fmt.Errorf("fsmount: %w", err)
-	}
-	return os.NewFile(uintptr(fd), kind), nil
+	b.close(fd)
 }
 
-// Sysctl sets one of the calling process's namespaces, by its path below /proc/sys. It must be called before the root is
-// built, while the host's /proc is in view: the sandbox's own is sealed.
-func Sysctl(name, value string) error {
-	proc, err := fresh("proc", Base|NoExec, nil)
-	if err != nil {
-		return err
+// Sysctls writes what sets some of the process's namespaces, by their paths below /proc/sys. It belongs before the new root,
+// while the host's /proc is in view: the sandbox's own is sealed.
+func Sysctls(to *opcode.Builder, stage wire.Stage, values [][2]string) {
+	b := &builder{Builder: to, empty: to.Text("")}
+	b.For(stage, values[0][0])
+	proc := b.fresh("proc", Base|NoExec)
+	for _, v := range values {
+		b.For(stage, v[0])
+		b.sysctl(proc, v[0], v[1], false)
 	}
-	defer proc.Close()
-	fd, err := unix.Openat(int(proc.Fd()), "sys/"+name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	_, err = f.WriteString(value)
-	return err
+	b.close(proc)
 }

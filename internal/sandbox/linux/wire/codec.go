@@ -5,12 +5,17 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 )
 
-// message is what travels: it walks its own fields, in one order for both directions. A program of the standard library's
-// kind would build tables by reflection first, in a process that decodes two messages before its first run.
-type message interface{ fields(c *codec) }
+// message is what travels.
+type message interface {
+	encode() ([]byte, error)
+	decode([]byte) error
+}
+
+// walker walks its own fields, in one order for both directions. A program of the standard library's kind would build tables by
+// reflection first, in a launcher that should stay small.
+type walker interface{ fields(c *codec) }
 
 var errMalformed = errors.New("malformed sandbox message")
 
@@ -21,13 +26,13 @@ type codec struct {
 	err      error
 }
 
-func encode(m message) []byte {
+func encode(m walker) []byte {
 	c := &codec{buf: make([]byte, 0, 1<<10)}
 	m.fields(c)
 	return c.buf
 }
 
-func decode(data []byte, m message) error {
+func decode(data []byte, m walker) error {
 	c := &codec{buf: data, decoding: true}
 	m.fields(c)
 	if c.err == nil && len(c.buf) > 0 {
@@ -74,30 +79,6 @@ func (c *codec) int(v *int) {
 	*v = int(n>>1) ^ -int(n&1)
 }
 
-func (c *codec) int64(v *int64) {
-	n := int(*v)
-	c.int(&n)
-	*v = int64(n)
-}
-
-func (c *codec) uint32(v *uint32) {
-	n := uint64(*v)
-	c.number(&n)
-	if n > math.MaxUint32 {
-		c.fail()
-		return
-	}
-	*v = uint32(n)
-}
-
-func (c *codec) bytes(v *[]byte) {
-	s := string(*v)
-	c.text(&s)
-	if c.decoding {
-		*v = []byte(s)
-	}
-}
-
 func (c *codec) text(v *string) { str(c, v) }
 
 // str is text for any string type.
@@ -111,25 +92,6 @@ func str[T ~string](c *codec, v *T) {
 		c.fail()
 	default:
 		*v, c.buf = T(c.buf[:n]), c.buf[n:]
-	}
-}
-
-// list walks a slice. Each element takes at least one byte, so that a count cannot ask for more than was sent.
-func list[T any](c *codec, v *[]T, each func(*codec, *T)) {
-	n := uint64(len(*v))
-	c.number(&n)
-	if c.decoding {
-		if n > uint64(len(c.buf)) {
-			c.fail()
-			return
-		}
-		*v = nil
-		if n > 0 {
-			*v = make([]T, n)
-		}
-	}
-	for i := range *v {
-		each(c, &(*v)[i])
 	}
 }
 

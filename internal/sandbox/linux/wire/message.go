@@ -5,99 +5,10 @@ package wire
 import (
 	"errors"
 	"syscall"
-
-	"sekisho/internal/sandbox"
 )
 
-// Request is what the broker sends; exactly one member is set, in this order over a connection: Files (any number of
-// times), Setup, then per run Start and, when the reply was Stopped, Release.
-type Request struct {
-	// Files hands over descriptors that Setup's indexes count, because one packet holds only MaxFiles.
-	Files   bool
-	Setup   *Setup
-	Start   *Start
-	Release *Release
-}
-
-// Setup is everything PID 1 builds before the first run. It is sent only after PID 1 is in its cgroup.
-type Setup struct {
-	Layout Layout
-	// Rules are the Landlock rules, by path in the new root.
-	Rules []Rule
-	// Filter is the assembled seccomp program.
-	Filter []byte
-	// UID and GID are the ids inside; with Become, PID 1 takes them on and drops all other groups.
-	UID, GID int
-	Become   bool
-	// Hostname is the name of the UTS namespace.
-	Hostname string
-	// Network is nil when there is no network.
-	Network *Network
-}
-
-// Network is what PID 1 makes of its network namespace.
-type Network struct {
-	// Listen are the addresses where it listens, at most MaxFiles less one.
-	Listen []Listen
-	// OwnFirst and OwnLast are the ports that programs may use among themselves.
-	OwnFirst, OwnLast uint32
-}
-
-// Listen is one TCP address: IP has 4 or 16 bytes.
-type Listen struct {
-	IP   []byte
-	Port uint32
-}
-
-// Rule grants rights below one visible path.
-type Rule struct {
-	Path   string
-	Rights sandbox.Rights
-	File   bool
-}
-
-// Layout is the visible file system. Binds are mounted in order, so that a parent precedes what lies below it; then the
-// Guards, likewise.
-type Layout struct {
-	Binds  []Bind
-	Links  []Link
-	Files  []File
-	Guards []Guard
-}
-
-// Guard binds what is visible at Target over itself. As a mount point it can be neither renamed, removed nor replaced; with
-// ReadOnly it cannot be changed either. File tells that it is no directory; it may be a symbolic link.
-type Guard struct {
-	Target         string
-	File, ReadOnly bool
-}
-
-// Bind is one mount.
-type Bind struct {
-	Target string
-	// Source is the host path, opened by PID 1 in its own mount namespace and compared with ID; File tells its kind. When FD
-	// is not -1, the broker made the (idmapped) mount already and FD counts the descriptors handed over.
-	Source string
-	FD     int
-	ID     sandbox.FileID
-	File   bool
-	// Attr are MOUNT_ATTR_ flags.
-	Attr uint64
-	// Tmpfs is the size in bytes of a fresh tmpfs mounted instead of a source; 0 means none.
-	Tmpfs int64
-	// Make tells that the mount point may be created: it lies in the private root or in a directory of the task.
-	Make bool
-	// Proc mounts a procfs of the sandbox's own pid namespace.
-	Proc bool
-	// Copy mounts a private read-only copy of the bytes of the file that FD counts.
-	Copy bool
-}
-
-// Link is a symbolic link in the private root.
-type Link struct{ Path, To string }
-
-// File is a generated read-only file in the private root.
-type File struct{ Path, Text string }
+// Request is what the broker sends to PID 1: Start, and Release when the answer was Stopped. PID 1 has neither a heap nor a
+// decoder, so both are laid out in memory for it; see StartHeader and ReleasePacket.
 
 // Start asks for an entry process, stopped at its exec. Three descriptors come with it: stdin, stdout, stderr.
 type Start struct {
@@ -105,8 +16,9 @@ type Start struct {
 	Argv []string
 	Env  []string
 	Dir  string
-	// Scripts are paths at which the process must find private copies, or it is not released.
-	Scripts []string
+	// Scripts are the private copies that the process must find at their paths, or it is not released: their places in the
+	// order in which the program of PID 1 made them.
+	Scripts []int
 	// Expect, when it is not nil, lets PID 1 release a process whose executable is exactly that; it then answers Started.
 	Expect *Expect
 }
@@ -114,21 +26,65 @@ type Start struct {
 // Release answers Stopped: let the process run, or kill it.
 type Release struct{ Run bool }
 
-// Reply is what PID 1 sends; exactly one member is set.
-type Reply struct {
-	// Ready follows Setup; the seccomp notification descriptor comes with it, then the listeners.
-	Ready bool
-	// Listening tells which of Setup's addresses the listeners beside Ready have: those of a family that this system does not
-	// have are left out.
-	Listening []uint32
-	// Failed follows Setup or Start.
-	Failed *Failed
+// Kind tells what a reply of PID 1 says.
+type Kind uint32
+
+// The kinds of replies.
+const (
+	// Ready: PID 1 serves. The seccomp notification descriptor comes with it.
+	Ready Kind = iota + 1
+	// Listening: A is the place of the address in Network.Listen; the listener comes with it. They precede Ready, and those of a
+	// family that this system does not have are left out.
+	Listening
+	// Root: the root that PID 1 made comes with it, as a place to look from. It precedes Ready.
+	Root
+	// Broken: operation A of the program failed with the error number B, and PID 1 has ended.
+	Broken
+	// Refused follows Start: no process was left. A is the place of the stage in startStages, B the error number, and C the
+	// place of the script in Start.Scripts, or for StageStop the wait status.
+	Refused
 	// Stopped follows Start: the process stands before its first instruction; its executable comes with it, opened.
-	Stopped bool
+	Stopped
 	// Started follows a Start with an Expect that was met: the process was released without a question.
-	Started bool
-	// Ended follows Release or Started: the entry process and every descendant are gone.
-	Ended *Ended
+	Started
+	// Ended follows Release or Started: the entry process and every descendant are gone. A is the entry's wait status.
+	Ended
+)
+
+// Reply is what PID 1 sends, in memory as here, in the byte order of the machine.
+type Reply struct {
+	Kind    Kind
+	A, B, C uint32
+}
+
+// Descriptors is how many come with a reply.
+func (r Reply) Descriptors() int {
+	switch r.Kind {
+	case Ready, Listening, Root, Stopped:
+		return 1
+	}
+	return 0
+}
+
+// Launch asks the launcher for a PID 1. Its descriptors are, in this order: the image of its program, its end of the socket to the
+// broker, those of its control group, and those that its program counts. More than MaxFiles come ahead, in messages of
+// their own.
+type Launch struct {
+	// Ahead tells that this message only brings descriptors.
+	Ahead bool
+	// Unified tells that the process is born in the version 2 control group of one descriptor; otherwise Tasks files of version
+	// 1 groups are written by the thread that makes it.
+	Unified bool
+	Tasks   int
+	// Maps are the id maps of its user namespace. DenySetgroups comes before them.
+	UIDMap, GIDMap string
+	DenySetgroups  bool
+}
+
+// Launched answers it: the id in the launcher's pid namespace, with a descriptor of the process, or what failed.
+type Launched struct {
+	PID    int
+	Failed *Failed
 }
 
 // Failed names the stage that failed, the system's error number (0 if there is none) and what it was about.
@@ -153,9 +109,6 @@ func Fail(stage Stage, target string, err error) *Failed {
 func (f *Failed) Error() string {
 	return string(f.Stage) + ": " + f.Target + ": " + f.Detail
 }
-
-// Ended is the wait status of the entry process.
-type Ended struct{ Status uint32 }
 
 // Stage is a step of building a sandbox or starting a process, the key of preflight's explanations.
 type Stage string

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -96,21 +98,34 @@ func (c *Conn) Close() error { return c.file.Close() }
 
 // Send writes one message with copies of the files, which stay the caller's.
 func (c *Conn) Send(m message, files ...*os.File) error {
-	data := encode(m)
 	fds := make([]int, 0, len(files)+1)
 	for _, f := range files {
 		fds = append(fds, int(f.Fd()))
 	}
-	if len(data) > MaxMessage || len(files) > MaxFiles {
-		return fmt.Errorf("sandbox message of %d bytes and %d descriptors is too large", len(data), len(files))
+	return c.SendDescriptors(m, fds)
+}
+
+// SendDescriptors is Send for descriptors that are no files.
+func (c *Conn) SendDescriptors(m message, fds []int) error {
+	data, err := m.encode()
+	if err != nil {
+		return err
+	}
+	if len(data) > MaxMessage || len(fds) > MaxFiles {
+		return fmt.Errorf("sandbox message of %d bytes and %d descriptors is too large", len(data), len(fds))
 	}
 	if len(data) > inline {
-		mem, err := memoryFile(data)
+		mem, err := MemoryFile("sandbox message", data)
 		if err != nil {
 			return err
 		}
 		defer mem.Close()
-		fds, data = append(fds, int(mem.Fd())), []byte{elsewhere}
+		fds = append(slices.Clone(fds), int(mem.Fd()))
+		if s, ok := m.(*Start); ok {
+			data = s.abridged(data)
+		} else {
+			data = []byte{elsewhere}
+		}
 	}
 	c.send.Lock()
 	defer c.send.Unlock()
@@ -118,7 +133,7 @@ func (c *Conn) Send(m message, files ...*os.File) error {
 	if len(fds) > 0 {
 		oob = unix.UnixRights(fds...)
 	}
-	err := c.raw(false, func(fd int) error {
+	err = c.raw(false, func(fd int) error {
 		return unix.Sendmsg(fd, data, oob, nil, unix.MSG_NOSIGNAL)
 	})
 	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
@@ -152,7 +167,7 @@ func (c *Conn) Receive(m message) ([]*os.File, error) {
 		data, files, err = fromMemory(files)
 	}
 	if err == nil {
-		err = decode(data, m)
+		err = m.decode(data)
 	}
 	if err != nil {
 		CloseAll(files)
@@ -210,13 +225,13 @@ func received(oob []byte) ([]*os.File, error) {
 	return files, nil
 }
 
-// memoryFile holds data in a file that nobody can change any more.
-func memoryFile(data []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("sandbox message", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+// MemoryFile holds data in a file that nobody can change any more.
+func MemoryFile(name string, data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("making a memory file: %w", err)
 	}
-	f := os.NewFile(uintptr(fd), "sandbox message")
+	f := os.NewFile(uintptr(fd), name)
 	if _, err := f.Write(data); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("filling a memory file: %w", err)
@@ -241,3 +256,7 @@ func fromMemory(files []*os.File) ([]byte, []*os.File, error) {
 	}
 	return data, rest, err
 }
+
+// Deadline makes a Receive that is still waiting then return os.ErrDeadlineExceeded; the zero time takes it away. A
+// connection whose Receive was ended so is of no use any more.
+func (c *Conn) Deadline(t time.Time) error { return c.file.SetReadDeadline(t) }

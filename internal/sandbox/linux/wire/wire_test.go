@@ -9,13 +9,19 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
-
-	"sekisho/internal/sandbox"
 )
+
+// note is a message of any size.
+type note struct{ Text string }
+
+func (n *note) fields(c *codec)         { c.text(&n.Text) }
+func (n *note) encode() ([]byte, error) { return encode(n), nil }
+func (n *note) decode(b []byte) error   { return decode(b, n) }
 
 func pair(t testing.TB) (*Conn, *Conn) {
 	t.Helper()
@@ -40,10 +46,10 @@ func pair(t testing.TB) (*Conn, *Conn) {
 func TestMessagesOfEverySizeArrive(t *testing.T) {
 	for _, size := range []int{0, 1, inline - 100, inline, inline + 1, 4 << 20} {
 		a, b := pair(t)
-		want := Request{Start: &Start{Path: "/x", Argv: []string{strings.Repeat("a", size), "\x00\n"}}}
+		want := note{strings.Repeat("a", size) + "\x00\n"}
 		sent := make(chan error, 1)
 		go func() { sent <- a.Send(&want) }()
-		var got Request
+		var got note
 		files, err := b.Receive(&got)
 		if err != nil || len(files) != 0 {
 			t.Fatalf("%d bytes: %v, %d files", size, err, len(files))
@@ -56,7 +62,7 @@ func TestMessagesOfEverySizeArrive(t *testing.T) {
 		}
 	}
 	a, _ := pair(t)
-	if err := a.Send(&Request{Start: &Start{Path: strings.Repeat("a", MaxMessage)}}); err == nil {
+	if err := a.Send(&note{strings.Repeat("a", MaxMessage)}); err == nil {
 		t.Error("a message above the limit was sent")
 	}
 }
@@ -69,12 +75,12 @@ func TestDescriptorsArriveClosedOnExec(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.Send(&Reply{Failed: &Failed{Detail: strings.Repeat("x", large)}}, r, w); err != nil {
+		if err := a.Send(&Launched{Failed: &Failed{Detail: strings.Repeat("x", large)}}, r, w); err != nil {
 			t.Fatal(err)
 		}
 		r.Close()
 		w.Close()
-		var got Reply
+		var got Launched
 		files, err := b.Receive(&got)
 		if err != nil || len(files) != 2 {
 			t.Fatalf("got %d files, %v", len(files), err)
@@ -96,15 +102,15 @@ func TestDescriptorsArriveClosedOnExec(t *testing.T) {
 	for i := range many {
 		many[i] = os.Stdin
 	}
-	if err := a.Send(&Request{Files: true}, many...); err != nil {
+	if err := a.Send(&Launch{Ahead: true}, many...); err != nil {
 		t.Fatal(err)
 	}
-	files, err := b.Receive(&Request{})
+	files, err := b.Receive(&Launch{})
 	if err != nil || len(files) != MaxFiles {
 		t.Errorf("got %d files, %v", len(files), err)
 	}
 	CloseAll(files)
-	if err := a.Send(&Request{Files: true}, append(many, os.Stdin)...); err == nil {
+	if err := a.Send(&Launch{Ahead: true}, append(many, os.Stdin)...); err == nil {
 		t.Error("more descriptors than fit were sent")
 	}
 }
@@ -112,46 +118,37 @@ func TestDescriptorsArriveClosedOnExec(t *testing.T) {
 // proves A-SBX-02
 func TestDeathOfThePeerIsEOF(t *testing.T) {
 	a, b := pair(t)
-	if err := b.Send(&Reply{Ready: true}); err != nil {
+	if err := b.Send(&Reply{Kind: Ready}); err != nil {
 		t.Fatal(err)
 	}
 	b.Close()
 	var got Reply
-	if _, err := a.Receive(&got); err != nil || !got.Ready {
+	if _, err := a.Receive(&got); err != nil || got.Kind != Ready {
 		t.Errorf("the last message: %+v %v", got, err)
 	}
 	if _, err := a.Receive(&got); !errors.Is(err, io.EOF) {
 		t.Errorf("after it: %v, want io.EOF", err)
 	}
-	if err := a.Send(&Request{}); !errors.Is(err, io.EOF) {
+	if err := a.Send(&Release{}); !errors.Is(err, io.EOF) {
 		t.Errorf("sending: %v, want io.EOF", err)
 	}
 }
 
 // proves A-SBX-06
 func TestEveryFieldTravels(t *testing.T) {
-	bind := rapid.Custom(func(t *rapid.T) Bind {
-		return Bind{Target: text(t), Source: text(t), FD: rapid.Int().Draw(t, "fd"), File: rapid.Bool().Draw(t, "file"), Attr: rapid.Uint64().Draw(t, "attr"),
-			ID: sandbox.FileID{Dev: rapid.Uint64().Draw(t, "dev"), Ino: rapid.Uint64().Draw(t, "ino")}, Tmpfs: rapid.Int64().Draw(t, "tmpfs"),
-			Make: rapid.Bool().Draw(t, "make"), Proc: rapid.Bool().Draw(t, "proc"), Copy: rapid.Bool().Draw(t, "copy")}
-	})
-	listen := rapid.Custom(func(t *rapid.T) Listen { return Listen{[]byte(text(t)), rapid.Uint32().Draw(t, "port")} })
-	rule := rapid.Custom(func(t *rapid.T) Rule {
-		return Rule{text(t), sandbox.Rights(rapid.IntRange(0, 15).Draw(t, "rights")), rapid.Bool().Draw(t, "file")}
-	})
 	rapid.Check(t, func(t *rapid.T) {
 		for _, want := range []message{
-			&Request{Files: rapid.Bool().Draw(t, "files"), Release: &Release{Run: rapid.Bool().Draw(t, "run")}},
-			&Request{Start: &Start{Path: text(t), Argv: texts(t), Env: texts(t), Dir: text(t)}},
-			&Request{Setup: &Setup{UID: rapid.Int().Draw(t, "uid"), GID: rapid.Int().Draw(t, "gid"), Become: rapid.Bool().Draw(t, "become"), Hostname: text(t),
-				Filter: []byte(text(t)), Rules: some(t, rule), Network: &Network{Listen: some(t, listen), OwnFirst: rapid.Uint32().Draw(t, "first"), OwnLast: rapid.Uint32().Draw(t, "last")},
-				Layout: Layout{Binds: some(t, bind), Links: []Link{{text(t), text(t)}}, Files: []File{{text(t), text(t)}}}}},
-			&Reply{Ready: rapid.Bool().Draw(t, "ready"), Listening: some(t, rapid.Uint32()), Stopped: rapid.Bool().Draw(t, "stopped"), Ended: &Ended{rapid.Uint32().Draw(t, "status")},
-				Failed: &Failed{Stage(text(t)), rapid.Int().Draw(t, "errno"), text(t), text(t)}},
+			&Launch{Ahead: rapid.Bool().Draw(t, "ahead"), Unified: rapid.Bool().Draw(t, "unified"), Tasks: rapid.Int().Draw(t, "tasks"), UIDMap: text(t), GIDMap: text(t),
+				DenySetgroups: rapid.Bool().Draw(t, "deny")},
+			&Launched{PID: rapid.Int().Draw(t, "pid"), Failed: &Failed{Stage(text(t)), rapid.Int().Draw(t, "errno"), text(t), text(t)}},
+			&Reply{Kind(rapid.Uint32Range(uint32(Ready), uint32(Ended)).Draw(t, "kind")), rapid.Uint32().Draw(t, "a"), rapid.Uint32().Draw(t, "b"), rapid.Uint32().Draw(t, "c")},
 		} {
 			got := reflect.New(reflect.TypeOf(want).Elem()).Interface().(message)
-			data := encode(want)
-			if err := decode(data, got); err != nil {
+			data, err := want.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := got.decode(data); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(want, got); d != "" {
@@ -160,10 +157,10 @@ func TestEveryFieldTravels(t *testing.T) {
 			if len(data) == 1 && data[0] == elsewhere {
 				t.Fatal("a message looks like the sign for a memory file")
 			}
-			if err := decode(data[:len(data)-1], got); err == nil {
+			if err := got.decode(data[:len(data)-1]); err == nil {
 				t.Fatal("a cut message was taken")
 			}
-			if err := decode(append(data, 0), got); err == nil {
+			if err := got.decode(append(data, 0)); err == nil {
 				t.Fatal("a longer message was taken")
 			}
 		}
@@ -171,12 +168,6 @@ func TestEveryFieldTravels(t *testing.T) {
 }
 
 func text(t *rapid.T) string { return rapid.StringN(0, 20, -1).Draw(t, "text") }
-
-func texts(t *rapid.T) []string { return some(t, rapid.StringN(0, 20, -1)) }
-
-func some[T any](t *rapid.T, of *rapid.Generator[T]) []T {
-	return append([]T(nil), rapid.SliceOfN(of, 0, 5).Draw(t, "some")...)
-}
 
 // proves A-SBX-06
 func TestOnlyPacketSocketsAreOpened(t *testing.T) {
@@ -204,7 +195,7 @@ func TestOnlyPacketSocketsAreOpened(t *testing.T) {
 
 // FuzzReceive sends arbitrary packets: each is a message or an error, never a crash, and no descriptor is lost.
 func FuzzReceive(f *testing.F) {
-	f.Add(encode(&Request{Start: &Start{Path: "/x"}}), false)
+	f.Add(encode(&Launch{UIDMap: "0 0 1\n", Tasks: 3}), false)
 	f.Add([]byte{elsewhere}, true)
 	f.Add([]byte{elsewhere}, false)
 	f.Add([]byte{0}, true)
@@ -215,7 +206,7 @@ func FuzzReceive(f *testing.F) {
 		a, b := pair(t)
 		var oob []byte
 		if file {
-			mem, err := memoryFile(packet)
+			mem, err := MemoryFile("packet", packet)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,11 +216,77 @@ func FuzzReceive(f *testing.F) {
 		if err := a.raw(false, func(fd int) error { return unix.Sendmsg(fd, packet, oob, nil, 0) }); err != nil {
 			t.Fatal(err)
 		}
-		var got Request
+		var got Launch
 		files, err := b.Receive(&got)
 		if err != nil && files != nil {
 			t.Error("descriptors beside an error")
 		}
 		CloseAll(files)
 	})
+}
+
+// A Reply is read from memory as it is.
+func FuzzReply(f *testing.F) {
+	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var r Reply
+		if r.decode(b) != nil {
+			return
+		}
+		if again, err := r.encode(); err != nil || string(again) != string(b) {
+			t.Errorf("%x became %x, %v", b, again, err)
+		}
+		if r.Descriptors() > 1 || r.StartStage() == "" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// proves A-SBX-06
+func TestStartsThatTheKernelCannotTake(t *testing.T) {
+	for want, s := range map[unix.Errno]*Start{
+		unix.EINVAL: {Path: "/x", Argv: []string{"a\x00b"}},
+		unix.E2BIG:  {Path: "/x", Env: []string{strings.Repeat("x", MaxStart)}},
+	} {
+		if _, err := s.encode(); !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+}
+
+// proves A-POL-04
+func TestAnExpectationIsTheWholeState(t *testing.T) {
+	path := t.TempDir() + "/x"
+	if err := os.WriteFile(path, []byte("one"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	seen := map[Expect]string{}
+	for _, c := range []struct {
+		name   string
+		change func() error
+	}{
+		{"as made", func() error { return nil }},
+		{"another mode", func() error { return os.Chmod(path, 0o500) }},
+		{"the mode again", func() error { return os.Chmod(path, 0o700) }},
+		{"other bytes", func() error { return os.WriteFile(path, []byte("two"), 0o700) }},
+		{"the old times", func() error { return os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)) }},
+	} {
+		time.Sleep(20 * time.Millisecond) // the kernel's clock for files is a coarse one
+		if err := c.change(); err != nil {
+			t.Fatal(err)
+		}
+		e, err := ExpectOf(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, known := seen[e]; known {
+			t.Errorf("%s looks like %s: %+v", c.name, before, e)
+		}
+		seen[e] = c.name
+	}
 }

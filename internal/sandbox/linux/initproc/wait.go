@@ -1,0 +1,102 @@
+//go:build linux
+
+package initproc
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// rawWait waits for one child to stop or end; s.status tells which.
+//
+//go:nosplit
+//go:norace
+func rawWait(s *state, pid uintptr) {
+	for {
+		_, _, errno := syscall.RawSyscall6(unix.SYS_WAIT4, pid, uintptr(unsafe.Pointer(&s.status)), unix.WALL, 0, 0, 0)
+		switch errno {
+		case 0:
+			return
+		case syscall.EINTR:
+		default:
+			rawExit(1)
+		}
+	}
+}
+
+// rawEntry reaps whatever ends until the entry process does, and returns its status. It ends with the broker.
+//
+//go:nosplit
+//go:norace
+func rawEntry(s *state, entry uintptr) uint32 {
+	for {
+		s.poll[0].fd, s.poll[0].events, s.poll[0].revents = socket, 0, 0 // no event is asked for: only the hang-up is reported
+		s.poll[1].fd, s.poll[1].events, s.poll[1].revents = deaths, unix.POLLIN, 0
+		_, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&s.poll)), 2, 0, 0, 8, 0)
+		if errno != 0 && errno != syscall.EINTR {
+			rawExit(1)
+		}
+		if s.poll[0].revents != 0 {
+			rawExit(0)
+		}
+		// One signal may stand for several deaths, so each is followed by asking until there is nothing more to know.
+		syscall.RawSyscall6(unix.SYS_READ, deaths, uintptr(unsafe.Pointer(&s.info)), unsafe.Sizeof(s.info), 0, 0, 0)
+		for {
+			pid, _, errno := syscall.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&s.status)), unix.WALL|unix.WNOHANG, 0, 0, 0)
+			if errno == syscall.EINTR {
+				continue
+			}
+			if errno != 0 {
+				rawExit(1) // the entry process is a child until it is reaped
+			}
+			if pid == 0 {
+				break
+			}
+			if s.status&0xff == 0x7f {
+				rawLetGo(pid, uintptr(s.status>>8&0xff))
+			} else if pid == entry {
+				return uint32(s.status)
+			}
+		}
+	}
+}
+
+// rawLetGo ends the tracing that a payload asked its parent for, so that it neither hangs nor passes for ended. The signal
+// that stopped it is delivered.
+//
+//go:nosplit
+//go:norace
+func rawLetGo(pid, signal uintptr) {
+	if signal == uintptr(syscall.SIGTRAP) {
+		signal = 0 // an exec: nobody sent it
+	}
+	syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, pid, 0, signal, 0, 0)
+}
+
+// rawKillAll ends every process of the pid namespace but this one and returns when none is left. All of them are in this
+// process's Landlock domain or in one below it, so that its scope stops no signal. The result is entry's status, if it was still
+// there.
+//
+//go:nosplit
+//go:norace
+func rawKillAll(s *state, entry uintptr) (status uint32) {
+	for {
+		_, _, killed := syscall.RawSyscall6(unix.SYS_KILL, ^uintptr(0), uintptr(syscall.SIGKILL), 0, 0, 0, 0)
+		if killed != 0 && killed != syscall.ESRCH {
+			rawExit(1)
+		}
+		// What is killed becomes our child, at the latest when its parent is gone; each death lets this return.
+		pid, _, errno := syscall.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&s.status)), unix.WALL, 0, 0, 0)
+		switch {
+		case errno == syscall.ECHILD && killed == syscall.ESRCH:
+			return status
+		case errno == syscall.ECHILD, errno == syscall.EINTR:
+		case errno != 0:
+			rawExit(1)
+		case pid == entry && s.status&0xff != 0x7f:
+			status = uint32(s.status)
+		}
+	}
+}
