@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -43,7 +44,7 @@ rules:
 	return b.String()
 }
 
-// proves A-TX-04, A-TX-02, A-TX-03, A-TX-01, A-PRI-03, ST-17
+// proves A-TX-04, A-TX-02, A-TX-03, A-TX-01, A-PRI-03, A-SBX-11, ST-17
 func TestAKillAtEveryDurableEffectLeavesNothing(t *testing.T) {
 	all := undisturbed(t)
 	for k := 1; k <= len(all); k++ {
@@ -90,6 +91,10 @@ func undisturbed(t *testing.T) []string {
 				t.Fatalf("change %d did not happen: %v", i, err)
 			}
 		}
+	}
+	// Each kill below thus happens with a spare about: not begun, half built, waiting, taken, or ended.
+	if told, err := os.ReadFile(filepath.Join(s.StateRoot(), "logs", "audit.jsonl")); err != nil || !strings.Contains(string(told), `"sandbox":"spare"`) {
+		t.Fatalf("the task took no spare: %v", err)
 	}
 	data, err := os.ReadFile(s.trace)
 	if err != nil {
