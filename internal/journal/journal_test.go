@@ -117,7 +117,7 @@ func TestUpdateRefusesToForgetAndKeepsTheOldRecord(t *testing.T) {
 		"illegal move": func(r *Record) { r.State = Running },
 	} {
 		if err := e.Update(change); err == nil {
-			t.Errorf("forgetting %s was accepted", name)
+			t.Fatalf("forgetting %s was accepted", name) // what follows is about a record that has it
 		}
 	}
 	if got := e.Record(); got.State != Preparing || len(got.Steps) != 1 || string(got.Steps[0].Undo) != `{"rmdir":"a"}` {
