@@ -23,7 +23,7 @@ export const RowView = memo(function RowView({ row, head }: { row: Row; head: st
       return (
         <div class="note bad">
           <h2 class="item-h" id={head}><Icon name="warn" /><span class="who">{m.turnFailed}</span></h2>
-          <p><q>{row.shown}</q></p>
+          {row.shown ? <p><q>{row.shown}</q></p> : null}
           <p class="muted">{m.turnFailedWhat}</p>
         </div>
       );

@@ -47,7 +47,7 @@ export function rows(s: Source, before: readonly Row[] = []): Row[] {
   }
   // What the server listed as a plan of the last turn.
   if (s.head.plan && s.head.plan.length > 0) add({ id: "plan:", kind: "plan", steps: s.head.plan });
-  if (s.head.shownTurnError && s.head.turnStatus === "failed") add({ id: "error:" + (s.head.turn ?? ""), kind: "turnError", shown: s.head.shownTurnError });
+  if (s.head.turnStatus === "failed") add({ id: "error:" + (s.head.turn ?? ""), kind: "turnError", shown: s.head.shownTurnError ?? "" }); // also when the server does not say why
   // A request about no item that is here: shown where the transcript ends, as long as it is open or of the last turn.
   for (const c of loose) if (c.state === "pending" || c.state === "answering" || !c.turn || c.turn === s.head.turn) add({ id: "card:" + c.id, kind: "card", card: c });
   // A flood of errors is no transcript: the details say how many there were.

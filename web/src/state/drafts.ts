@@ -16,8 +16,10 @@ interface Local {
   revision: number;
   /** The revision that the worker has, as far as is known. */
   kept: number;
-  /** The last revision of the worker's, or one on its way to it, that the text goes on from. */
+  /** The last revision of the worker's that the text goes on from. */
   base: number;
+  /** The revision that was last told to the worker from here; whether it arrived is known when base is not below it. */
+  told: number;
 }
 
 /** A text that stands in no message box any more: another owner's, or one that lost against another tab's. */
@@ -48,7 +50,7 @@ export function peekText(thread: string): string {
 export function setText(thread: string, text: string): void {
   const old = locals.peek().get(thread);
   if (old?.text === text) return;
-  put(thread, { text, revision: Math.max(Date.now(), (old?.revision ?? 0) + 1), kept: old?.kept ?? 0, base: old?.base ?? 0 });
+  put(thread, { text, revision: Math.max(Date.now(), (old?.revision ?? 0) + 1), kept: old?.kept ?? 0, base: old?.base ?? 0, told: old?.told ?? 0 });
   later(250);
 }
 
@@ -94,24 +96,15 @@ async function flush(): Promise<void> {
     const l = locals.peek().get(thread); // as it is now: a person goes on writing while another thread's text is on its way
     if (!l || l.kept >= l.revision) continue;
     const draft: Draft = { thread, text: l.text, revision: l.revision, ...(l.base > 0 ? { base: l.base } : {}) };
-    put(thread, { ...l, base: l.revision }); // what is written from now on goes on from this
-    // It did not arrive: what follows does not go on from it.
-    const undo = () => {
-      const now = locals.peek().get(thread);
-      if (now?.base === l.revision) put(thread, { ...now, base: l.base });
-    };
+    put(thread, { ...l, told: l.revision });
     try {
       const r = await link().command("draft.set", draft, { owner: s.owner.epoch });
-      if (r.status !== "done") {
-        undo();
-        continue;
-      }
+      if (r.status !== "done") continue;
     } catch {
-      undo();
       return; // the next snapshot tries again
     }
     const now = locals.peek().get(thread);
-    if (now && now.kept < l.revision) put(thread, { ...now, kept: l.revision });
+    if (now && now.kept < l.revision) put(thread, { ...now, kept: l.revision, base: Math.max(now.base, l.revision) });
   }
 }
 
@@ -132,15 +125,16 @@ export function fold(s: State): void {
   }
   for (const d of s.drafts.values()) {
     const l = locals.peek().get(d.thread);
-    const taken = { text: d.text, revision: d.revision, kept: d.revision, base: d.revision };
+    const taken = { text: d.text, revision: d.revision, kept: d.revision, base: d.revision, told: l?.told ?? 0 };
     if (!l) put(d.thread, taken);
     else if (d.revision > l.revision || (d.revision === l.revision && d.text !== l.text)) {
       if ((d.base ?? 0) < l.revision) keep(d.thread, l.text, d.text); // its writer did not know this one
       put(d.thread, taken);
     } else if (d.revision === l.revision) {
-      if (l.kept < d.revision) put(d.thread, { ...l, kept: d.revision });
+      if (l.kept < d.revision) put(d.thread, { ...l, kept: d.revision, base: d.revision });
     } else if (d.revision > l.base) {
-      keep(d.thread, d.text, l.text); // what is here did not know that one, and stands instead of it
+      // Not from here, then what is here did not know it, and stands instead of it.
+      if (d.revision !== l.told) keep(d.thread, d.text, l.text);
       put(d.thread, { ...l, base: d.revision });
     }
   }
