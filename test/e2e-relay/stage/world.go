@@ -104,7 +104,10 @@ func (w *world) prepare() error {
 	w.profile = profile.Profile{Name: "local", LocalRoot: w.work, ServerRoot: w.work, Enabled: true, Codex: w.o.Codex}
 	switch {
 	case w.o.NoCodex:
-		w.profile.Codex = filepath.Join(w.dir, "none", "codex")
+		w.profile.Codex = "/opt/codex/bin/codex" // it is in pictures, so it is the same everywhere
+		if _, err := os.Stat(w.profile.Codex); !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%s must not be there", w.profile.Codex)
+		}
 		return nil
 	case len(w.o.Scripts) > 0:
 		var scripts []appserver.Script
