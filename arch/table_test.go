@@ -93,8 +93,15 @@ var table = []rule{
 		reason:   "a file transaction changes files through descriptors that were judged, nothing else",
 	},
 	{
+		packages: []string{"internal/agent/tool/schema", "internal/agent/tool/charset"},
+		allow:    []string{"internal/agent", "internal/agent/tool/charset", "internal/strictjson"},
+		forbid:   []string{"os", "os/exec", "net", "syscall", "unsafe", "golang.org/x/sys/unix"},
+		deep:     true,
+		reason:   "what arguments mean, and what bytes are text, does not depend on this machine",
+	},
+	{
 		packages: []string{"internal/agent/tool"},
-		allow:    []string{"internal/agent", "internal/agent/filetx", "internal/agent/planner", "internal/sandbox", "internal/sandbox/policy", "internal/sandbox/resolve", "internal/sandbox/rootio", "internal/audit", "internal/strictjson", "internal/locale"},
+		allow:    []string{"internal/agent", "internal/agent/tool/…", "internal/agent/filetx", "internal/agent/planner", "internal/sandbox", "internal/sandbox/policy", "internal/sandbox/resolve", "internal/sandbox/rootio", "internal/audit", "internal/strictjson", "internal/locale"},
 		forbid:   []string{"os/exec", "net", "net/http", "golang.org/x/sys/unix", "golang.org/x/sys/windows"},
 		reason:   "a tool asks policy and acts through rootio, filetx or sandbox.Job; it can start no process itself",
 	},

@@ -187,14 +187,14 @@ func FuzzArguments(f *testing.F) {
 	resolved := map[string]*jsonschema.Resolved{}
 	for _, s := range catalogue {
 		var sch jsonschema.Schema
-		if err := json.Unmarshal(s.parameters(), &sch); err != nil {
+		if err := json.Unmarshal(s.Parameters(), &sch); err != nil {
 			f.Fatal(err)
 		}
 		r, err := sch.Resolve(nil)
 		if err != nil {
 			f.Fatal(err)
 		}
-		resolved[s.name] = r
+		resolved[s.Name] = r
 	}
 	for _, seed := range []string{`{"":0}`, `{"root":".","mode":"regex","query":"(a|b)*","max_results":1e2}`, `{"path":"a","mode":"range","start":1,"length":2}`,
 		`{"path":"a","operation":"patch","patch":"{}","content":null}`, `{"executable":"x","args":["a"],"cwd":"c","timeout_seconds":3.0}`,
@@ -205,7 +205,7 @@ func FuzzArguments(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which int, raw []byte) {
 		s := catalogue[uint(which)%uint(len(catalogue))]
-		if _, err := parse(agent.ToolCall{Name: s.name, Arguments: raw}); err != nil {
+		if _, err := parse(agent.ToolCall{Name: s.Name, Arguments: raw}); err != nil {
 			if e := fault.As(err); e == nil || e.Code != fault.ToolArgumentsInvalid || e.Target == "" {
 				t.Fatalf("refusal without code or field: %v", err)
 			}
@@ -218,7 +218,7 @@ func FuzzArguments(f *testing.F) {
 		if err := json.Unmarshal(raw, &v); err != nil {
 			t.Fatalf("accepted what is no JSON: %v", err)
 		}
-		if err := resolved[s.name].Validate(v); err != nil {
+		if err := resolved[s.Name].Validate(v); err != nil {
 			t.Fatalf("accepted what the schema refuses: %v\n%s", err, raw)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sekisho/internal/agent"
+	"sekisho/internal/agent/tool/charset"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/rootio"
 )
@@ -61,7 +62,7 @@ func (d *Dispatcher) list(a dirArgs, t *rootio.Target) outcome {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		name := oneLine(e.Name)
+		name := charset.OneLine(e.Name)
 		switch e.Info.Kind {
 		case rootio.File:
 			fmt.Fprintf(&b, "file %d %s", e.Info.Size, name)

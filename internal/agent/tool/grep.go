@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"sekisho/internal/agent/tool/charset"
 	"sekisho/internal/sandbox/rootio"
 )
 
@@ -28,18 +29,18 @@ func (s *search) file(ctx context.Context, t *rootio.Target, rel string) error {
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(&ctxReader{ctx, &meter{f, s}}, 64<<10)
-	head, err := r.Peek(sniffBytes)
+	head, err := r.Peek(charset.SniffBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return s.skip(ctx, err)
 	}
-	enc := sniff(head, err == nil)
-	if enc == binaryRaw {
+	enc := charset.Sniff(head, err == nil)
+	if enc == charset.Binary {
 		s.skipped++
 		return nil
 	}
 	s.searched++
-	_, _ = r.Discard(enc.bom()) // was peeked
-	if enc.wide() {
+	_, _ = r.Discard(enc.BOM()) // was peeked
+	if enc.Wide() {
 		return s.wide(ctx, r, enc, path)
 	}
 	for n := 1; ; n++ {
@@ -68,7 +69,7 @@ func (s *search) skip(ctx context.Context, err error) error {
 }
 
 // wide searches a UTF-16 file, which is decoded as a whole.
-func (s *search) wide(ctx context.Context, r io.Reader, enc encoding, path string) error {
+func (s *search) wide(ctx context.Context, r io.Reader, enc charset.Encoding, path string) error {
 	b, err := io.ReadAll(io.LimitReader(r, wideBytes+1))
 	if err != nil {
 		return s.skip(ctx, err)
@@ -77,7 +78,7 @@ func (s *search) wide(ctx context.Context, r io.Reader, enc encoding, path strin
 		s.skipped++
 		return nil
 	}
-	text, _ := enc.decode(b)
+	text, _ := enc.Decode(b)
 	for i, line := range strings.Split(text, "\n") {
 		if err := s.line(path, i+1, []byte(line)); err != nil {
 			return err
@@ -94,7 +95,7 @@ func (s *search) line(path string, n int, line []byte) error {
 	if s.args.expr != nil && !s.args.expr.Match(line) || s.args.expr == nil && !bytes.Contains(line, []byte(s.args.query)) {
 		return nil
 	}
-	return s.add(fmt.Sprintf("%s:%d: %s", path, n, clip(oneLine(string(line[:min(len(line), 4*shownLine)])), shownLine)))
+	return s.add(fmt.Sprintf("%s:%d: %s", path, n, charset.Clip(charset.OneLine(string(line[:min(len(line), 4*shownLine)])), shownLine)))
 }
 
 // readLine returns the next line without its newline. Of a line longer than searchLine only the beginning is returned.

@@ -1,6 +1,10 @@
 package tool
 
-import "fmt"
+import (
+	"fmt"
+
+	"sekisho/internal/agent/tool/charset"
+)
 
 // streamBytes is how much of each output stream the model sees: half from the beginning, half from the end. Both streams
 // together take a quarter of the shipped context window at worst.
@@ -46,18 +50,8 @@ func (o *output) truncated() bool { return o.total > int64(len(o.head)+len(o.tai
 func (o *output) text() string {
 	tail := append(append([]byte(nil), o.tail[o.next:]...), o.tail[:o.next]...)
 	if !o.truncated() {
-		return printable(append(append([]byte(nil), o.head...), tail...))
+		return charset.Printable(append(append([]byte(nil), o.head...), tail...))
 	}
 	left := o.total - int64(len(o.head)+len(o.tail))
-	return printable(wholeRunes(o.head)) + fmt.Sprintf("\n[... %d bytes left out ...]\n", left) + printable(fromRune(tail))
-}
-
-// fromRune is b without the rest of a character that its beginning cuts.
-func fromRune(b []byte) []byte {
-	for n := 0; n < 3 && n < len(b); n++ {
-		if b[n]&0xc0 != 0x80 {
-			return b[n:]
-		}
-	}
-	return b
+	return charset.Printable(charset.WholeRunes(o.head)) + fmt.Sprintf("\n[... %d bytes left out ...]\n", left) + charset.Printable(charset.FromRune(tail))
 }

@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"sekisho/internal/agent"
+	"sekisho/internal/agent/tool/charset"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/rootio"
 )
@@ -22,18 +22,18 @@ const hashBytes = 256 << 20
 // readHeader is the header of file_read. Start and Length count bytes of the file, the byte order mark included; the text
 // that follows is those bytes as UTF-8. NextStart is where the next range begins, absent at the end of the file.
 type readHeader struct {
-	OK        bool     `json:"ok"`
-	Path      string   `json:"path"`
-	Kind      string   `json:"kind,omitzero"`
-	Size      int64    `json:"size"`
-	Start     int64    `json:"start,omitzero"`
-	Length    *int64   `json:"length,omitzero"`
-	NextStart *int64   `json:"next_start,omitzero"`
-	Encoding  encoding `json:"encoding,omitzero"`
-	SHA256    string   `json:"sha256,omitzero"` // of the complete file
-	Mode      string   `json:"mode,omitzero"`
-	Modified  string   `json:"modified,omitzero"`
-	Note      string   `json:"note,omitzero"`
+	OK        bool             `json:"ok"`
+	Path      string           `json:"path"`
+	Kind      string           `json:"kind,omitzero"`
+	Size      int64            `json:"size"`
+	Start     int64            `json:"start,omitzero"`
+	Length    *int64           `json:"length,omitzero"`
+	NextStart *int64           `json:"next_start,omitzero"`
+	Encoding  charset.Encoding `json:"encoding,omitzero"`
+	SHA256    string           `json:"sha256,omitzero"` // of the complete file
+	Mode      string           `json:"mode,omitzero"`
+	Modified  string           `json:"modified,omitzero"`
+	Note      string           `json:"note,omitzero"`
 }
 
 func (d *Dispatcher) prepareRead(_ context.Context, s Scope, _ agent.ToolCall, args any) step {
@@ -79,12 +79,12 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func (d *Dispatcher) metadata(ctx context.Context, a readArgs, f *os.File, st os.FileInfo, h readHeader) outcome {
 	h.Kind, h.Mode, h.Modified = "file", st.Mode().String(), stamp(st.ModTime())
-	head := make([]byte, sniffBytes)
+	head := make([]byte, charset.SniffBytes)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return d.readFailure(a.path, err)
 	}
-	h.Encoding = sniff(head[:n], int64(n) < h.Size)
+	h.Encoding = charset.Sniff(head[:n], int64(n) < h.Size)
 	if h.Size <= hashBytes {
 		sum := sha256.New()
 		if _, err := io.Copy(sum, io.LimitReader(&ctxReader{ctx, f}, hashBytes)); err != nil {
@@ -113,14 +113,14 @@ func (d *Dispatcher) whole(a readArgs, f *os.File, h readHeader) outcome {
 	if int64(len(b)) > limit {
 		return tooLarge(int64(len(b)))
 	}
-	h.Encoding = sniff(b, false)
-	if h.Encoding == binaryRaw {
+	h.Encoding = charset.Sniff(b, false)
+	if h.Encoding == charset.Binary {
 		return failure("binary", a.path, "the file is not text (neither UTF-8 nor marked as UTF-16); mode range shows its bytes as escapes, metadata its size and sha256")
 	}
 	sum := sha256.Sum256(b)
 	n := int64(len(b))
 	h.Size, h.Length, h.SHA256 = n, &n, hex.EncodeToString(sum[:])
-	s, exact := h.Encoding.decode(b[h.Encoding.bom():])
+	s, exact := h.Encoding.Decode(b[h.Encoding.BOM():])
 	if !exact {
 		h.Note = noteEscaped
 	}
@@ -139,12 +139,12 @@ func (d *Dispatcher) byteRange(a readArgs, f *os.File, h readHeader) outcome {
 	if a.length > 0 {
 		want = min(want, a.length)
 	}
-	head := make([]byte, sniffBytes)
+	head := make([]byte, charset.SniffBytes)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return d.readFailure(a.path, err)
 	}
-	h.Encoding = sniff(head[:n], int64(n) < h.Size)
+	h.Encoding = charset.Sniff(head[:n], int64(n) < h.Size)
 	// Up to three bytes more, so that a range shorter than one character still moves on.
 	b := make([]byte, min(want+3, h.Size-a.start))
 	n, err = f.ReadAt(b, a.start)
@@ -152,55 +152,20 @@ func (d *Dispatcher) byteRange(a readArgs, f *os.File, h readHeader) outcome {
 		return d.readFailure(a.path, err)
 	}
 	b = b[:n]
-	start, b := h.Encoding.cut(b, a.start, want)
+	start, b := h.Encoding.Cut(b, a.start, want)
 	length := int64(len(b))
 	h.Start, h.Length = start, &length
 	if next := start + length; next < h.Size {
 		h.NextStart = &next
 	}
 	if start == 0 {
-		b = b[min(h.Encoding.bom(), len(b)):]
+		b = b[min(h.Encoding.BOM(), len(b)):]
 	}
-	s, exact := h.Encoding.decode(b)
-	if !exact || h.Encoding == binaryRaw {
+	s, exact := h.Encoding.Decode(b)
+	if !exact || h.Encoding == charset.Binary {
 		h.Note = noteEscaped
 	}
 	return done("tool.read.content", h, s, a.path)
-}
-
-// cut moves the range [start, start+want) of a file to whole characters and returns its start and its bytes. b holds the
-// file's bytes from start, three more than want unless the file ends before.
-func (e encoding) cut(b []byte, start, want int64) (int64, []byte) {
-	lo, hi := 0, int(min(want, int64(len(b))))
-	switch e {
-	case utf16LE, utf16BE:
-		lo = min(int(start%2), hi)
-		hi = min(lo+(hi-lo+1)/2*2, len(b))
-		if hi-lo >= 2 && hi+2 <= len(b) && e.unit(b[hi-2:])>>10 == 0x36 { // a high surrogate: its other half belongs to it
-			hi += 2
-		}
-	case utf8Plain, utf8BOM:
-		if start > 0 {
-			lo = hi - len(fromRune(b[:hi]))
-		}
-		if lo == hi || hi == len(b) {
-			break
-		}
-		if whole := wholeRunes(b[lo:hi]); len(whole) > 0 {
-			hi = lo + len(whole)
-		}
-		for hi < len(b) && b[hi]&0xc0 == 0x80 && hi-lo < 4 { // a range shorter than one character: take it whole
-			hi++
-		}
-	}
-	return start + int64(lo), b[lo:hi]
-}
-
-func (e encoding) unit(b []byte) uint16 {
-	if e == utf16BE {
-		return binary.BigEndian.Uint16(b)
-	}
-	return binary.LittleEndian.Uint16(b)
 }
 
 // ctxReader stops reading when ctx ends.

@@ -180,26 +180,3 @@ func TestRelativePathsNeedOneWorkspace(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 }
-
-func FuzzEncodings(f *testing.F) {
-	f.Add([]byte("a\xe8\xaa\x9eb"), int64(1), int64(2))
-	f.Add([]byte("\xff\xfe\x3d\xd8\x00\xde"), int64(2), int64(1))
-	f.Fuzz(func(t *testing.T, raw []byte, start, want int64) {
-		if start < 0 || start > int64(len(raw)) || want < 1 || want > 1<<20 {
-			return
-		}
-		enc := sniff(raw, false)
-		b := raw[start:min(int64(len(raw)), start+want+3)]
-		at, got := enc.cut(b, start, want)
-		if at < start || at > start+1 && enc.wide() || at > start+3 || at+int64(len(got)) > int64(len(raw)) {
-			t.Fatalf("range [%d, +%d) of %d bytes became [%d, +%d)", start, want, len(raw), at, len(got))
-		}
-		if at+int64(len(got)) == start && start < int64(len(raw)) {
-			t.Fatal("no progress")
-		}
-		if string(raw[at:at+int64(len(got))]) != string(got) {
-			t.Fatal("not the file's bytes")
-		}
-		enc.decode(got)
-	})
-}

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"sekisho/internal/agent"
+	"sekisho/internal/agent/tool/charset"
 	"sekisho/internal/audit"
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
@@ -42,7 +43,7 @@ func valid(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
-	return printable([]byte(s))
+	return charset.Printable([]byte(s))
 }
 
 // outcome is what a tool hands back: exactly one of ok and failure.

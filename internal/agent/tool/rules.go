@@ -11,6 +11,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"sekisho/internal/agent"
+	"sekisho/internal/agent/tool/charset"
+	"sekisho/internal/agent/tool/schema"
 	"sekisho/internal/fault"
 )
 
@@ -57,11 +59,11 @@ func parse(call agent.ToolCall) (any, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	v, err := s.decode(raw)
+	v, err := s.Decode(raw)
 	if err != nil {
 		return nil, err
 	}
-	var p problems
+	var p schema.Problems
 	var args any
 	switch call.Name {
 	case agent.ToolFileSearch:
@@ -75,13 +77,13 @@ func parse(call agent.ToolCall) (any, error) {
 	case agent.ToolTaskUpdate:
 		args = parseUpdate(v, &p)
 	case agent.ToolDir:
-		args = dirArgs{path: v.text("path"), operation: v.text("operation")}
+		args = dirArgs{path: v.Text("path"), operation: v.Text("operation")}
 	}
-	return args, p.err()
+	return args, p.Err()
 }
 
 func unknownTool(name string) error {
-	say := `name: there is no tool "` + clip(printable([]byte(name)), 60) + `"; the tools are ` + strings.Join(toolNames, ", ")
+	say := `name: there is no tool "` + charset.Clip(charset.Printable([]byte(name)), 60) + `"; the tools are ` + strings.Join(toolNames, ", ")
 	for _, known := range toolNames {
 		// A prefix such as "functions." is a common slip of models; the call is still refused.
 		if name != "" && strings.HasSuffix(strings.ToLower(name), known) {
@@ -91,60 +93,60 @@ func unknownTool(name string) error {
 	return fault.New(fault.ToolUnknown, fault.Target("name"), fault.Cause(errors.New(say)))
 }
 
-func parseSearch(v values, p *problems) searchArgs {
+func parseSearch(v schema.Values, p *schema.Problems) searchArgs {
 	a := searchArgs{
-		root: v.text("root"), mode: v.text("mode"), query: v.text("query"),
-		maxResults: int(v.integer("max_results")), tailLines: int(v.integer("tail_lines")),
+		root: v.Text("root"), mode: v.Text("mode"), query: v.Text("query"),
+		maxResults: int(v.Integer("max_results")), tailLines: int(v.Integer("tail_lines")),
 	}
 	if a.mode != "tail" && a.query == "" {
-		p.add("query", "required and not empty in mode %s", a.mode)
+		p.Add("query", "required and not empty in mode %s", a.mode)
 		return a
 	}
 	switch a.mode {
 	case "glob":
 		if !doublestar.ValidatePattern(a.query) {
-			p.add("query", "not a valid glob pattern")
+			p.Add("query", "not a valid glob pattern")
 		} else if strings.Count(a.query, "{") > maxBraces || strings.Count(a.query, ",") > maxAlternatives {
-			p.add("query", "at most %d braces with %d commas in all are allowed", maxBraces, maxAlternatives)
+			p.Add("query", "at most %d braces with %d commas in all are allowed", maxBraces, maxAlternatives)
 		} else if strings.HasPrefix(a.query, "/") || slices.Contains(strings.Split(a.query, "/"), "..") {
-			p.add("query", `a glob pattern is relative to root: no leading / and no ".."`)
+			p.Add("query", `a glob pattern is relative to root: no leading / and no ".."`)
 		}
 	case "regex":
 		expr, err := regexp.Compile(a.query)
 		if err != nil {
-			p.add("query", "not a valid RE2 expression: %v", err)
+			p.Add("query", "not a valid RE2 expression: %v", err)
 		}
 		a.expr = expr
 	}
 	return a
 }
 
-func parseRead(v values, p *problems) readArgs {
-	a := readArgs{path: v.text("path"), mode: v.text("mode"), start: v.integer("start"), length: v.integer("length")}
+func parseRead(v schema.Values, p *schema.Problems) readArgs {
+	a := readArgs{path: v.Text("path"), mode: v.Text("mode"), start: v.Integer("start"), length: v.Integer("length")}
 	if a.mode != "range" {
 		if a.start != 0 {
-			p.add("start", "only for mode range")
+			p.Add("start", "only for mode range")
 		}
 		if a.length != 0 {
-			p.add("length", "only for mode range")
+			p.Add("length", "only for mode range")
 		}
 	}
 	return a
 }
 
-func parseEdit(v values, p *problems) editArgs {
+func parseEdit(v schema.Values, p *schema.Problems) editArgs {
 	a := editArgs{
-		path: v.text("path"), operation: v.text("operation"),
-		content: v.optional("content"), patch: v.optional("patch"), sha256: v.optional("expected_sha256"), newPath: v.optional("new_path"),
+		path: v.Text("path"), operation: v.Text("operation"),
+		content: v.Optional("content"), patch: v.Optional("patch"), sha256: v.Optional("expected_sha256"), newPath: v.Optional("new_path"),
 	}
 	// Models fill members that they do not need with ""; for a member that an operation does not use, "" is null.
 	use := func(name string, s **string, operations ...string) {
 		needed := slices.Contains(operations, a.operation)
 		switch {
 		case needed && *s == nil:
-			p.add(name, "required for %s", a.operation)
+			p.Add(name, "required for %s", a.operation)
 		case !needed && *s != nil && **s != "":
-			p.add(name, "must be null for %s", a.operation)
+			p.Add(name, "must be null for %s", a.operation)
 		case !needed:
 			*s = nil
 		}
@@ -158,38 +160,38 @@ func parseEdit(v values, p *problems) editArgs {
 	if a.sha256 != nil {
 		lower := strings.ToLower(*a.sha256)
 		if b, err := hex.DecodeString(lower); err != nil || len(b) != 32 {
-			p.add("expected_sha256", "must be 64 hex digits or null")
+			p.Add("expected_sha256", "must be 64 hex digits or null")
 		}
 		a.sha256 = &lower
 	}
 	return a
 }
 
-func parseRun(v values, p *problems) runArgs {
+func parseRun(v schema.Values, p *schema.Problems) runArgs {
 	a := runArgs{
-		executable: v.text("executable"), cwd: v.text("cwd"), args: v.texts("args"),
-		timeoutSeconds: v.integer("timeout_seconds"), stdin: v.optional("stdin"),
+		executable: v.Text("executable"), cwd: v.Text("cwd"), args: v.Texts("args"),
+		timeoutSeconds: v.Integer("timeout_seconds"), stdin: v.Optional("stdin"),
 	}
 	total := 0
 	for _, arg := range a.args {
 		total += len(arg) + 1
 	}
 	if total > maxArgBytes {
-		p.add("args", "are %d bytes in all, at most %d are allowed", total, maxArgBytes)
+		p.Add("args", "are %d bytes in all, at most %d are allowed", total, maxArgBytes)
 	}
 	return a
 }
 
-func parseUpdate(v values, p *problems) GraphUpdate {
+func parseUpdate(v schema.Values, p *schema.Problems) GraphUpdate {
 	u := GraphUpdate{
-		Operation: v.text("operation"), TaskID: v.text("task_id"), Description: v.text("description"),
-		DependsOn: v.texts("depends_on"), BudgetClass: v.text("budget_class"),
-		Optimistic: v.integer("optimistic_tokens"), MostLikely: v.integer("most_likely_tokens"), Pessimistic: v.integer("pessimistic_tokens"),
-		RequiresExternalEffect: v.flag("requires_external_effect"), RequiredTools: v.texts("required_tools"),
+		Operation: v.Text("operation"), TaskID: v.Text("task_id"), Description: v.Text("description"),
+		DependsOn: v.Texts("depends_on"), BudgetClass: v.Text("budget_class"),
+		Optimistic: v.Integer("optimistic_tokens"), MostLikely: v.Integer("most_likely_tokens"), Pessimistic: v.Integer("pessimistic_tokens"),
+		RequiresExternalEffect: v.Flag("requires_external_effect"), RequiredTools: v.Texts("required_tools"),
 	}
 	need := func(name string, missing bool) {
 		if missing {
-			p.add(name, "required for %s", u.Operation)
+			p.Add(name, "required for %s", u.Operation)
 		}
 	}
 	need("task_id", u.Operation != UpdateAdd && u.TaskID == "")
@@ -199,7 +201,7 @@ func parseUpdate(v values, p *problems) GraphUpdate {
 	if u.Operation != UpdateAddDependency {
 		need("budget_class", u.BudgetClass == "")
 		if !(0 < u.Optimistic && u.Optimistic <= u.MostLikely && u.MostLikely <= u.Pessimistic) {
-			p.add("optimistic_tokens", "the estimates must satisfy 0 < optimistic <= most likely <= pessimistic")
+			p.Add("optimistic_tokens", "the estimates must satisfy 0 < optimistic <= most likely <= pessimistic")
 		}
 	}
 	return u

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sekisho/internal/agent"
+	"sekisho/internal/agent/tool/charset"
 	"sekisho/internal/audit"
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
@@ -149,7 +150,7 @@ func startReason(e *fault.Error) string {
 	if err == error(e) {
 		return "the operating system refused it"
 	}
-	return clip(oneLine(err.Error()), 200)
+	return charset.Clip(charset.OneLine(err.Error()), 200)
 }
 
 // timeout is the smaller of the call's and the policy's limit (A-SBX-02).

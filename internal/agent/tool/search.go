@@ -10,6 +10,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"sekisho/internal/agent"
+	"sekisho/internal/agent/tool/charset"
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/rootio"
 )
@@ -27,14 +28,14 @@ const (
 // searchHeader is the header of file_search. Results counts the lines that follow; a false Complete comes with the reason
 // in Note. Skipped files were neither text nor regular, or could not be read.
 type searchHeader struct {
-	OK       bool     `json:"ok"`
-	Root     string   `json:"root"`
-	Results  int      `json:"results"`
-	Complete bool     `json:"complete"`
-	Searched int      `json:"files_searched,omitzero"`
-	Skipped  int      `json:"files_skipped,omitzero"`
-	Encoding encoding `json:"encoding,omitzero"`
-	Note     string   `json:"note,omitzero"`
+	OK       bool             `json:"ok"`
+	Root     string           `json:"root"`
+	Results  int              `json:"results"`
+	Complete bool             `json:"complete"`
+	Searched int              `json:"files_searched,omitzero"`
+	Skipped  int              `json:"files_skipped,omitzero"`
+	Encoding charset.Encoding `json:"encoding,omitzero"`
+	Note     string           `json:"note,omitzero"`
 }
 
 func (d *Dispatcher) prepareSearch(_ context.Context, s Scope, _ agent.ToolCall, args any) step {
@@ -177,7 +178,7 @@ func (s *search) add(line string) error {
 	if len(s.results) == s.limit {
 		return stopped(fmt.Sprintf("stopped at %d results", s.limit))
 	}
-	s.results = append(s.results, oneLine(line))
+	s.results = append(s.results, charset.OneLine(line))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"sekisho/internal/agent/tool/charset"
 	"sekisho/internal/fault"
 )
 
@@ -119,7 +120,7 @@ func TestTail(t *testing.T) {
 	w.write("app/bom", "\xef\xbb\xbfone\ntwo\n")
 	w.write("app/nul", "a\x00b\nlast\n")
 	w.write("app/binary", "\xff\x00\n")
-	w.write("app/lateBinary", strings.Repeat("x", sniffBytes-1)+"語\n\xff\n")
+	w.write("app/lateBinary", strings.Repeat("x", charset.SniffBytes-1)+"語\n\xff\n")
 	w.open()
 	for _, tc := range []struct {
 		name  string
@@ -144,23 +145,6 @@ func TestTail(t *testing.T) {
 	for name, say := range map[string]string{"binary": "not text", ".": "directory"} {
 		if r := w.call("file_search", arg{"root": name, "mode": "tail"}); r.OK || r.ErrorCode != fault.ToolFailed || !strings.Contains(r.Content, say) {
 			t.Errorf("%s: %+v", name, r)
-		}
-	}
-}
-
-// proves A-TOOL-01
-func TestSniff(t *testing.T) {
-	for _, tc := range []struct {
-		head string
-		more bool
-		want encoding
-	}{
-		{"", false, utf8Plain}, {"text", false, utf8Plain}, {"a\x00", false, utf8Plain}, {"\xef\xbb\xbf", false, utf8BOM},
-		{"\xff\xfea\x00", false, utf16LE}, {"\xfe\xff\x00a", false, utf16BE}, {"a\x00b\x00\xff", false, binaryRaw},
-		{"語"[:2], true, utf8Plain}, {"語"[:2], false, binaryRaw}, {"\xc0\xaf", false, binaryRaw}, {"\xed\xa0\x80", false, binaryRaw},
-	} {
-		if got := sniff([]byte(tc.head), tc.more); got != tc.want {
-			t.Errorf("sniff(%q, %v) = %s, want %s", tc.head, tc.more, got, tc.want)
 		}
 	}
 }

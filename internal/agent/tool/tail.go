@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"sekisho/internal/agent/tool/charset"
 	"sekisho/internal/sandbox/rootio"
 )
 
@@ -25,17 +26,17 @@ func (d *Dispatcher) tail(_ context.Context, a searchArgs, t *rootio.Target) out
 		return d.readFailure(a.root, err)
 	}
 	size := st.Size()
-	head := make([]byte, sniffBytes)
+	head := make([]byte, charset.SniffBytes)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return d.readFailure(a.root, err)
 	}
-	enc := sniff(head[:n], int64(n) < size)
-	if enc == binaryRaw {
+	enc := charset.Sniff(head[:n], int64(n) < size)
+	if enc == charset.Binary {
 		return failure("binary", a.root, "the file is not text (neither UTF-8 nor marked as UTF-16)")
 	}
-	start := max(int64(enc.bom()), size-d.deps.Limits.WholeReadBytes)
-	if enc.wide() {
+	start := max(int64(enc.BOM()), size-d.deps.Limits.WholeReadBytes)
+	if enc.Wide() {
 		start += start % 2
 	}
 	b := make([]byte, max(size-start, 0))
@@ -43,11 +44,11 @@ func (d *Dispatcher) tail(_ context.Context, a searchArgs, t *rootio.Target) out
 	if err != nil && !errors.Is(err, io.EOF) {
 		return d.readFailure(a.root, err)
 	}
-	if b = b[:n]; !enc.wide() {
-		b = fromRune(b)
+	if b = b[:n]; !enc.Wide() {
+		b = charset.FromRune(b)
 	}
-	text, exact := enc.decode(b)
-	lines, complete := lastLines(text, min(a.tailLines, d.deps.Limits.TailMaxLines), start > int64(enc.bom()))
+	text, exact := enc.Decode(b)
+	lines, complete := lastLines(text, min(a.tailLines, d.deps.Limits.TailMaxLines), start > int64(enc.BOM()))
 	h := searchHeader{OK: true, Root: valid(t.Path()), Results: len(lines), Complete: complete, Searched: 1, Encoding: enc}
 	switch {
 	case !complete:

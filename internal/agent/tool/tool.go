@@ -126,7 +126,7 @@ func (d *Dispatcher) Catalogue() []agent.ToolSpec { return slices.Clone(specs())
 var specs = sync.OnceValue(func() []agent.ToolSpec {
 	all := make([]agent.ToolSpec, 0, len(catalogue))
 	for _, s := range catalogue {
-		all = append(all, s.spec())
+		all = append(all, s.Spec())
 	}
 	return all
 })
