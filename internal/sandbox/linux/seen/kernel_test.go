@@ -191,6 +191,7 @@ var writers = []struct {
 // proves A-POL-04
 func TestEveryWayToWriteLeavesAStamp(t *testing.T) {
 	for name, dir := range places(t) {
+		t.Logf("on %s", name)
 		before := make([]State, len(writers))
 		for i := range writers {
 			path := fmt.Sprintf("%s/%d", dir, i)
