@@ -28,7 +28,7 @@ import (
 )
 
 // Limits of one sandbox. A connection takes at most about 1.5 MiB of the kernel's memory here: two sockets with two buffers
-// each, and on Linux two pipes. Each of maxWide directions takes 8 MiB more.
+// each, and on Linux two pipes. Each of maxWide directions takes 9 MiB more.
 const (
 	maxConnections = 128 // at a time
 	maxOfOneRule   = 96  // of these, so that one rule's idle connections do not keep all others out

@@ -9,7 +9,7 @@ import "net"
 const (
 	narrowBuffer = 128 << 10
 	wideBuffer   = 2 << 20
-	widePipe     = 256 << 10
+	widePipe     = 1 << 20
 	widenAfter   = 1 << 20
 	maxWide      = 8
 )
