@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -100,6 +101,15 @@ func TestSoakLeavesNothing(t *testing.T) {
 		kept.CloseIdleConnections()
 	}
 	begun := usageOf(v)
+	same := 0
+	agentsite.Poll(t, "the spare sandbox", func() bool { // it comes some seconds after the start, and stays
+		journals, err := filepath.Glob(filepath.Join(s.StateRoot(), "instances", "*", "recovery", "spare-*.json"))
+		u := usageOf(v)
+		if same++; err != nil || len(journals) != 1 || u.descriptors != begun.descriptors {
+			same, begun = 0, u
+		}
+		return same >= 50
+	})
 	settle := func() usage {
 		var u usage
 		agentsite.Poll(t, "the end of the connections", func() bool {
