@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -58,6 +59,21 @@ var ownAttacks = []attack{
 		w.check(fmt.Sprintf("%d tasks end while names of their workspace are replaced (%d times)", ended, n), ended > 3 && n > 1000 && o.OK && !there(w.real.W+"/n/.vscode"), "the server lives, nothing planted is left: %v", failures)
 	}},
 	{id: "65", play: bounded},
+	{id: "67", set: settings{elsewhere: true}, play: func(w *world) {
+		w.sh("cd " + w.real.W + "; echo evidence >.envrc")
+		status, err := w.v.finish(w.ctx)
+		kept, _ := filepath.Glob(w.real.W + "/.agent-mcp-quarantine-*/1")
+		if err != nil || len(kept) != 1 || os.Mkdir(w.twin.W+"/.agent-mcp-quarantine-x", 0o700) != nil || write(w.twin.W+"/.agent-mcp-quarantine-x/1", "evidence") != nil {
+			w.row(failed, "the fixture", fmt.Sprint(err, kept, status))
+			return
+		}
+		w.refused(shell("the next task removes what the last one had to leave in the quarantine", "rm -rf .agent-mcp-quarantine-*; echo x >.agent-mcp-quarantine-*/1", func(l *layout, _ output) bool {
+			left, _ := filepath.Glob(l.W + "/.agent-mcp-quarantine-*/1")
+			return len(left) != 1 || !strings.HasPrefix(reads(left[0]), "evidence")
+		}))
+		r, err := w.v.call(w.ctx, "file_edit", overwrite(kept[0]))
+		w.check("file_edit of it", err == nil && !r.OK && reads(kept[0]) == "evidence\n", "%s", r.Code)
+	}},
 	{id: "66", play: func(w *world) {
 		for _, how := range []string{"prctl", "seccomp"} {
 			w.refused(attempt{"1,000 system call filters by " + how, []string{"own-filters", "1000", how}, func(_ *layout, o output) bool {

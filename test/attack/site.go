@@ -96,15 +96,17 @@ type settings struct {
 	approved bool   // an entry prog, a copy of the payload outside every root
 	script   bool   // an entry script, a shell script outside every root that makes a file in the working directory
 	// before is done after the layouts were made and before the configuration is applied.
-	before   func(real, twin *layout) error
-	env      []string // of the server
-	inherits string   // a directory that the server inherits an open descriptor of
+	before    func(real, twin *layout) error
+	env       []string // of the server
+	elsewhere bool     // the state is on another file system than the workspace
+	inherits  string   // a directory that the server inherits an open descriptor of
 }
 
 // site is one configuration with its fixtures, state and model.
 type site struct {
 	program, config string
 	dir             string
+	away            string // a state elsewhere; "" without
 	real, twin      *layout
 	model           *model
 	env             []string
@@ -159,7 +161,14 @@ func newSite(ctx context.Context, r *runner, set settings) (s *site, err error) 
 			s.env = append(s.env, v)
 		}
 	}
-	s.env = append(append(s.env, "XDG_STATE_HOME="+dir+"/state", "XDG_CACHE_HOME="+dir+"/cache"), set.env...)
+	state := dir + "/state"
+	if set.elsewhere {
+		if state, err = os.MkdirTemp("/dev/shm", "sekisho-attack-"); err != nil {
+			return s, err
+		}
+		s.away = state
+	}
+	s.env = append(append(s.env, "XDG_STATE_HOME="+state, "XDG_CACHE_HOME="+dir+"/cache"), set.env...)
 	if err := write(s.config, s.yaml(r.cgroup, set)); err != nil {
 		return s, err
 	}
@@ -220,5 +229,8 @@ func (s *site) close() error {
 	}
 	// Programs inside may have closed directories.
 	exec.Command("chmod", "-R", "u+rwx", s.dir).Run()
+	if s.away != "" {
+		err = errors.Join(err, os.RemoveAll(s.away))
+	}
 	return errors.Join(err, os.RemoveAll(s.dir))
 }

@@ -121,6 +121,11 @@ func (s *survey) Visit(v *rootio.Visit) (bool, error) {
 	if place == policy.ToolConfig && around != policy.ToolConfig && !harmless && !s.policy.ToolConfigWrites {
 		s.protect(v)
 	}
+	if v.Info.Kind == rootio.Dir && place == policy.Tree && strings.HasPrefix(v.Name, insidePrefix) && !s.policy.ToolConfigWrites {
+		// What an earlier task left is the user's to look at and remove.
+		s.guard(v.Path, sandbox.GuardToolConfig, true)
+		s.out.ids[v.Path] = v.Info.ID
+	}
 	if v.Link && place == policy.Tree && !s.again {
 		s.ways = append(s.ways, v.Path)
 	}

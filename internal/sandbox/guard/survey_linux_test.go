@@ -55,6 +55,8 @@ func TestSurveyFindsWhatToolsRun(t *testing.T) {
 			[]string{"passage w/.git", "tool_config w/.git/config", "tool_config w/git.inc", "passage w/tools", "tool_config w/tools/watch", "tool_config w/tools/x"}},
 		"a rebase with the user's own commands": {[]string{"w/.git/rebase-merge/git-rebase-todo: pick 1 a\nexec make\n", "w/.git/rebase-merge/done"},
 			[]string{"passage w/.git", "passage w/.git/rebase-merge", "tool_config w/.git/rebase-merge/git-rebase-todo"}},
+		"a quarantine of before": {[]string{"w/.agent-mcp-quarantine-abc/1", "w/d/.agent-mcp-quarantine-abc/index.jsonl", "w/.agent-mcp-quarantine"},
+			[]string{"tool_config w/.agent-mcp-quarantine-abc", "passage w/d", "tool_config w/d/.agent-mcp-quarantine-abc"}},
 		"a rebase without":   {[]string{"w/.git/rebase-merge/git-rebase-todo: pick 1 a\n", "w/.git/worktrees/t/rebase-merge/git-rebase-todo: # x\n\nnoop\n"}, nil},
 		"installed packages": {[]string{"w/node_modules/p/.vscode/", "w/node_modules/p/CLAUDE.md"}, nil},
 		"other names":        {[]string{"w/.gitignore", "w/agents.md", "w/.GIT/config", "w/x.envrc", "w/git/hooks/"}, nil},
