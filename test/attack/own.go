@@ -74,6 +74,7 @@ var ownAttacks = []attack{
 		r, err := w.v.call(w.ctx, "file_edit", overwrite(kept[0]))
 		w.check("file_edit of it", err == nil && !r.OK && reads(kept[0]) == "evidence\n", "%s", r.Code)
 	}},
+	{id: "68", play: oddArguments},
 	{id: "66", play: func(w *world) {
 		for _, how := range []string{"prctl", "seccomp"} {
 			w.refused(attempt{"1,000 system call filters by " + how, []string{"own-filters", "1000", how}, func(_ *layout, o output) bool {
@@ -157,4 +158,36 @@ func (w *world) resident() string {
 		}
 	}
 	return "?"
+}
+
+// oddArguments calls programs as no sane model would.
+func oddArguments(w *world) {
+	o := w.sh("cd " + w.real.W + "; mkfifo ff; printf '#!" + w.real.W + "/ff\\nx\\n' >byfifo; printf '#!/bin/sh\\0x\\n:\\n' >nul; (printf '#!'; head -c 300000 /dev/zero | tr '\\0' a) >long; printf '#!loop\\n' >loop; " +
+		"printf '#! /usr/bin/env -S -i sh\\n' >env; : >void; ln -s loop2 loop2; head -c 100 /dev/urandom >noise; chmod +x byfifo nul long loop env void noise ff; printf '#!/bin/sh\\necho $0 >ran\\n' >-c; chmod +x -- -c; echo made")
+	if !strings.Contains(o.Text, "made") {
+		w.row(failed, "the fixture", o.String())
+		return
+	}
+	call := func(what, executable, cwd string, args []string, stdin any) {
+		begun := time.Now()
+		r, err := w.v.call(w.ctx, "process_run", map[string]any{"executable": executable, "args": args, "cwd": cwd, "stdin": stdin, "timeout_seconds": 5})
+		next := w.inside("ids")
+		w.check("process_run of "+what, err == nil && time.Since(begun) < 15*time.Second && next.OK, "%v %s after %d ms; the next run: %v", r.OK, r.Code, time.Since(begun).Milliseconds(), next.OK)
+	}
+	W := w.real.W
+	for _, name := range []string{"ff", "byfifo", "nul", "long", "loop", "loop2", "env", "void", "noise", "d", "-c", "nothing"} {
+		call("W/"+name, W+"/"+name, W, []string{}, nil)
+	}
+	for _, executable := range []string{"", ".", "/", "\x00", "sh\x00x", "../../bin/sh", "/dev/zero", "/proc/self/exe", "/proc/1/exe", "SH ", "~", "$(id)", strings.Repeat("a", 100000), strings.Repeat("/a", 5000), "\xff\xfe"} {
+		call(fmt.Sprintf("%.20q", executable), executable, W, []string{}, nil)
+	}
+	call("sh in a FIFO as directory", "sh", W+"/ff", []string{"-c", ":"}, nil)
+	call("sh in a file as directory", "sh", W+"/f", []string{"-c", ":"}, nil)
+	call("sh in /proc", "sh", "/proc/self/fd", []string{"-c", ":"}, nil)
+	call("sh with NUL in an argument", "sh", W, []string{"-c", "echo a\x00b"}, nil)
+	call("sh with an argument of 1 MB", "sh", W, []string{"-c", ":", strings.Repeat("x", 1<<20)}, nil)
+	call("sh with 100,000 arguments", "sh", W, strings.Fields("-c : "+strings.Repeat("x ", 100000)), nil)
+	call("sh with 1 MB on standard input that nobody reads", "sh", W, []string{"-c", "sleep 0.2"}, strings.Repeat("y", 1<<20))
+	call("sh that closes its output and goes on", "sh", W, []string{"-c", "exec >&- 2>&- <&-; sleep 0.3"}, nil)
+	call("a stopped program", "sh", W, []string{"-c", "kill -STOP $$"}, nil)
 }

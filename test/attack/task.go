@@ -143,6 +143,12 @@ func (v *server) call(ctx context.Context, name string, arguments map[string]any
 	if status, err := v.begin(ctx); err != nil || status != "" {
 		return result{Code: field(status, "last_error_code"), Status: status}, err
 	}
+	before := 0 // results that the model knows
+	for _, m := range v.ready.q.Messages {
+		if m.Role == "tool" {
+			before++
+		}
+	}
 	v.ready.reply <- scriptmodel.Reply{ToolCalls: []scriptmodel.Call{{Name: name, Arguments: text(arguments)}}}
 	a, status, err := v.next(ctx, true)
 	if err != nil {
@@ -161,6 +167,9 @@ func (v *server) call(ctx context.Context, name string, arguments map[string]any
 	}
 	if a.phase == "run" {
 		v.ready = a
+		if len(told) <= before {
+			return r, fmt.Errorf("the call of %s was not made", name)
+		}
 		header, body, _ := strings.Cut(told[len(told)-1], "\n")
 		if err := json.Unmarshal([]byte(header), &r); err != nil {
 			return r, fmt.Errorf("the model was told %q", told[len(told)-1])
