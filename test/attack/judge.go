@@ -320,7 +320,7 @@ func (w *world) grows(path string) bool {
 
 // attempt runs a script inside and prints what came of it.
 func (r *runner) attempt(ctx context.Context, script string) error {
-	s, err := newSite(ctx, r, settings{more: os.Getenv("ATTACK_MORE")})
+	s, err := newSite(ctx, r, settings{})
 	if err != nil {
 		return err
 	}

@@ -75,6 +75,10 @@ var ownAttacks = []attack{
 		w.check("file_edit of it", err == nil && !r.OK && reads(kept[0]) == "evidence\n", "%s", r.Code)
 	}},
 	{id: "68", play: oddArguments},
+	{id: "69", set: settings{network: fmt.Sprintf("{access: local, local_endpoints: [%d]}", listed)}, play: func(w *world) {
+		w.refused(attempt{"500 keys that sign the segments of one socket (TCP_MD5SIG)", []string{"signing-keys", "500"}, func(_ *layout, o output) bool { return o.Detail == "500" }, "this kernel has none"})
+		w.succeeds(attempt{"a server and a connection with the usual options", []string{"own-server", "127.0.0.1:0", "hello"}, reached, ""})
+	}},
 	{id: "66", play: func(w *world) {
 		for _, how := range []string{"prctl", "seccomp"} {
 			w.refused(attempt{"1,000 system call filters by " + how, []string{"own-filters", "1000", how}, func(_ *layout, o output) bool {

@@ -36,6 +36,22 @@ func init() {
 			all := [1]unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 16}}
 			return "", unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &all[0]})
 		}},
+		// Keys that sign the segments of one socket of TCP, as many as it takes; the detail is how many.
+		"signing-keys": {"COUNT", func(a []string) (string, error) {
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+			if err != nil {
+				return "", err
+			}
+			for n := range min(int(number(a[0])), 1<<16) {
+				sig := unix.TCPMD5Sig{Flags: 1, Prefixlen: 32, Keylen: 80}
+				sig.Addr.Family = unix.AF_INET
+				*(*[4]byte)(unsafe.Pointer(uintptr(unsafe.Pointer(&sig)) + 4)) = [4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}
+				if err := unix.SetsockoptTCPMD5Sig(fd, unix.IPPROTO_TCP, 32 /* TCP_MD5SIG_EXT */, &sig); err != nil {
+					return itoa(n), err
+				}
+			}
+			return a[0], nil
+		}},
 		"multicast": {"", func([]string) (string, error) {
 			fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)
 			if err != nil {

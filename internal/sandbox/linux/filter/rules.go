@@ -113,13 +113,14 @@ var conditional = map[string]rule{
 	"sendto":   {[]clause{{[]cond{has(3, unix.MSG_FASTOPEN)}, refuse(unix.EOPNOTSUPP)}}, allow},
 	"sendmsg":  {[]clause{{[]cond{has(2, unix.MSG_FASTOPEN)}, refuse(unix.EOPNOTSUPP)}}, allow},
 	"sendmmsg": {[]clause{{[]cond{has(3, unix.MSG_FASTOPEN)}, refuse(unix.EOPNOTSUPP)}}, allow},
-	// Packet filters and memberships in groups are kept by the kernel at nobody's charge, like netlink's answers.
+	// Packet filters, memberships in groups, keys that sign segments (100 KB a socket each, seen) and header options are kept by the kernel
+	// at nobody's charge, like netlink's answers. So of the internet protocols only options are allowed that are a number or a flag.
 	"setsockopt": {[]clause{
-		{[]cond{is(1, unix.SOL_SOCKET), is(2, unix.SO_ATTACH_FILTER, unix.SO_ATTACH_BPF, unix.SO_ATTACH_REUSEPORT_CBPF, unix.SO_ATTACH_REUSEPORT_EBPF)}, eperm},
-		{[]cond{is(1, unix.IPPROTO_IP), is(2, unix.IP_ADD_MEMBERSHIP, unix.IP_ADD_SOURCE_MEMBERSHIP, unix.IP_BLOCK_SOURCE, unix.IP_MSFILTER)}, eperm},
-		{[]cond{is(1, unix.IPPROTO_IPV6), is(2, unix.IPV6_JOIN_GROUP, unix.IPV6_JOIN_ANYCAST)}, eperm},
-		{[]cond{is(1, unix.IPPROTO_IP, unix.IPPROTO_IPV6), is(2, unix.MCAST_JOIN_GROUP, unix.MCAST_BLOCK_SOURCE, unix.MCAST_JOIN_SOURCE_GROUP, unix.MCAST_MSFILTER)}, eperm},
-	}, allow},
+		{[]cond{is(1, unix.SOL_SOCKET), isNot(2, unix.SO_ATTACH_FILTER, unix.SO_ATTACH_BPF, unix.SO_ATTACH_REUSEPORT_CBPF, unix.SO_ATTACH_REUSEPORT_EBPF)}, allow},
+		{[]cond{is(1, unix.IPPROTO_TCP), is(2, tcpOptions...)}, allow},
+		{[]cond{is(1, unix.IPPROTO_IP), is(2, ipOptions...)}, allow},
+		{[]cond{is(1, unix.IPPROTO_IPV6), is(2, ip6Options...)}, allow},
+	}, eperm},
 	"socketpair": only(is(0, unix.AF_UNIX), masked(1, socketType, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)),
 }
 
@@ -144,6 +145,22 @@ var fcntls = []uint32{
 	unix.F_GETLEASE, unix.F_DUPFD_QUERY, 1028 /* F_CREATED_QUERY */, unix.F_DUPFD_CLOEXEC, unix.F_SETPIPE_SZ, unix.F_GETPIPE_SZ,
 	unix.F_ADD_SEALS, unix.F_GET_SEALS, unix.F_GET_RW_HINT, unix.F_SET_RW_HINT, unix.F_GET_FILE_RW_HINT, unix.F_SET_FILE_RW_HINT,
 }
+
+var (
+	tcpOptions = []uint32{
+		unix.TCP_NODELAY, unix.TCP_MAXSEG, unix.TCP_CORK, unix.TCP_KEEPIDLE, unix.TCP_KEEPINTVL, unix.TCP_KEEPCNT, unix.TCP_SYNCNT, unix.TCP_LINGER2, unix.TCP_DEFER_ACCEPT,
+		unix.TCP_WINDOW_CLAMP, unix.TCP_QUICKACK, unix.TCP_CONGESTION, unix.TCP_THIN_LINEAR_TIMEOUTS, unix.TCP_THIN_DUPACK, unix.TCP_USER_TIMEOUT, unix.TCP_FASTOPEN,
+		unix.TCP_NOTSENT_LOWAT, unix.TCP_FASTOPEN_CONNECT, unix.TCP_INQ, unix.TCP_TX_DELAY,
+	}
+	ipOptions = []uint32{
+		unix.IP_TOS, unix.IP_TTL, unix.IP_PKTINFO, unix.IP_MTU_DISCOVER, unix.IP_RECVERR, unix.IP_RECVTTL, unix.IP_RECVTOS, unix.IP_FREEBIND, unix.IP_MINTTL,
+		unix.IP_BIND_ADDRESS_NO_PORT, unix.IP_MULTICAST_IF, unix.IP_MULTICAST_TTL, unix.IP_MULTICAST_LOOP,
+	}
+	ip6Options = []uint32{
+		unix.IPV6_V6ONLY, unix.IPV6_UNICAST_HOPS, unix.IPV6_MULTICAST_IF, unix.IPV6_MULTICAST_HOPS, unix.IPV6_MULTICAST_LOOP, unix.IPV6_MTU_DISCOVER, unix.IPV6_MTU, unix.IPV6_RECVERR,
+		unix.IPV6_RECVPKTINFO, unix.IPV6_RECVHOPLIMIT, unix.IPV6_RECVTCLASS, unix.IPV6_TCLASS, unix.IPV6_DONTFRAG, unix.IPV6_AUTOFLOWLABEL, unix.IPV6_ADDR_PREFERENCES, unix.IPV6_FREEBIND,
+	}
+)
 
 // ioctls: terminals (never TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS), plain descriptors, clones of file ranges, reading
 // attributes, reading interfaces. File system specific ones (subvolumes, verity, handles) can pass by Landlock.
