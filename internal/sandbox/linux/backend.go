@@ -42,6 +42,7 @@ type Backend struct {
 	mappings *mounts.Mappings
 	launcher *launcher.Launcher
 	table    *mounts.Table // of the host
+	programs programs
 	steps    *cgroup.Steps
 	// smallest is the program that preflight runs where it exists.
 	smallest string

@@ -25,8 +25,6 @@ type plan struct {
 	memoryMB, processes int
 	// network is nil when there is none.
 	network *network
-	// program is kept from one box to the next.
-	program programs
 	// env is the environment of commands that add nothing to it.
 	env   []string
 	usual sync.Once
@@ -52,11 +50,11 @@ func (b *Backend) start(ctx context.Context, p *plan, group cgroup.Group) (*box,
 
 // boot builds a box. stale tells that the mounts of the host changed meanwhile.
 func (b *Backend) boot(ctx context.Context, p *plan, group cgroup.Group) (_ *box, stale bool, err error) {
-	program, err := b.compile(p)
+	program, at, err := b.compile(p)
 	if err != nil {
 		return nil, false, err
 	}
-	defer func() { err = errors.Join(err, p.program.done(program)) }()
+	defer func() { err = errors.Join(err, b.programs.done(program)) }()
 	conn, child, err := wire.Pair()
 	if err != nil {
 		return nil, false, err
@@ -83,7 +81,7 @@ func (b *Backend) boot(ctx context.Context, p *plan, group cgroup.Group) (_ *box
 		return nil, false, err
 	}
 	now, err := b.table.Now()
-	return x, now != program.at, err
+	return x, now != at, err
 }
 
 // await takes what PID 1 hands over until it is ready.
@@ -133,7 +131,7 @@ func release(group cgroup.Group) error {
 
 // launch has PID 1 made, in its namespaces and in the limited group. A process beside an error is the caller's to end.
 func (b *Backend) launch(ctx context.Context, p *plan, program *compiled, group cgroup.Group, child *os.File) (*launcher.Process, error) {
-	passed, err := b.passed(p.view, program)
+	passed, err := b.passed(p.view)
 	defer wire.CloseAll(passed)
 	if err != nil {
 		return nil, err
@@ -164,9 +162,9 @@ func (b *Backend) launch(ctx context.Context, p *plan, program *compiled, group 
 }
 
 // passed makes the detached mounts of a view, when the server is root: here an id mapping may be set.
-func (b *Backend) passed(v *view, program *compiled) (copies []*os.File, err error) {
-	for i, bind := range program.layout.Binds {
-		if bind.FD < 0 || bind.Copy {
+func (b *Backend) passed(v *view) (copies []*os.File, err error) {
+	for i, bind := range v.layout.Binds {
+		if !b.id.root || bind.Source == "" {
 			continue
 		}
 		f, err := b.clone(bind, v.mapped[i])

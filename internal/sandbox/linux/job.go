@@ -147,7 +147,7 @@ func (j *job) Close(ctx context.Context) error {
 		}
 	}
 	j.mu.Lock()
-	err := errors.Join(j.drop(ctx), j.plan.program.close())
+	err := j.drop(ctx)
 	j.mu.Unlock()
 	if err == nil {
 		j.watching.Wait()

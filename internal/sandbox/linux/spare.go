@@ -102,9 +102,8 @@ func (s *spare) Take(ctx context.Context, p sandbox.EffectivePolicy) error {
 	if s.job.box == nil || s.job.box.ended() {
 		return stale("its first process is gone")
 	}
-	err = s.job.plan.program.close()
 	s.job.policy, s.job.plan = p, now
-	return err
+	return nil
 }
 
 func stale(why string) error { return fmt.Errorf("%w: %s", sandbox.ErrStale, why) }

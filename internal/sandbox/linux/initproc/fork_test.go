@@ -3,6 +3,8 @@
 package initproc
 
 import (
+	"fmt"
+	"os"
 	"runtime"
 	"syscall"
 	"testing"
@@ -15,6 +17,11 @@ import (
 
 // forked makes a process like PID 1, but in the file system and network of the test, from a program whose descriptor 0 is its socket.
 func forked(t *testing.T, b *opcode.Builder) (conn *wire.Conn, pid int) {
+	t.Helper()
+	return forkedInto(t, b, -1)
+}
+
+func forkedInto(t *testing.T, b *opcode.Builder, group int) (conn *wire.Conn, pid int) {
 	t.Helper()
 	image, err := b.Image()
 	if err != nil {
@@ -41,7 +48,7 @@ func forked(t *testing.T, b *opcode.Builder) (conn *wire.Conn, pid int) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	pid, pidfd, err := fork(block, unix.CLONE_NEWUSER|unix.CLONE_NEWPID, -1)
+	pid, pidfd, err := fork(block, unix.CLONE_NEWUSER|unix.CLONE_NEWPID, group)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +128,42 @@ func TestItEndsWithItsBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := waited(t, pid); !status.Exited() || status.ExitStatus() != 0 {
+		t.Errorf("ended with %#x", status)
+	}
+}
+
+// proves A-SBX-02
+func TestBornInAVersion2Group(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // only root may mount the hierarchy
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "cgroup2", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	group := fmt.Sprintf("%s/sekisho-test-%d", dir, os.Getpid())
+	if err := os.Mkdir(group, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(group)
+	fd, err := unix.Open(group, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	b := opening()
+	// It was born with both ends of the socket.
+	b.Call(unix.SYS_CLOSE_RANGE, opcode.Int(socket+1), opcode.Int(^uint32(0)), opcode.Int(0))
+	b.Call(unix.SYS_RECVFROM, opcode.Int(socket), opcode.At(b.Reserve(8)), opcode.Int(8), opcode.Int(0), opcode.Int(0), opcode.Int(0))
+	b.Call(unix.SYS_EXIT_GROUP, opcode.Int(7))
+	conn, pid := forkedInto(t, b, fd)
+	inside, err := os.ReadFile(group + "/cgroup.procs")
+	if want := fmt.Sprintln(pid); err != nil || string(inside) != want {
+		t.Errorf("inside are %q, %v, want %q", inside, err, want)
+	}
+	conn.Close()
+	if status := waited(t, pid); status.ExitStatus() != 7 {
 		t.Errorf("ended with %#x", status)
 	}
 }

@@ -32,8 +32,6 @@ type Setup struct {
 	Network *wire.Network
 	// Passed is how many descriptors Layout counts.
 	Passed int
-	// Hidden tells what the host has mounted below a path.
-	Hidden func(path string) []string
 }
 
 // Program is what a launcher makes a PID 1 from. Any number of them can be made of one.
@@ -49,7 +47,7 @@ const serving = 2
 
 // Compile writes the program. It looks at this machine as it is now.
 func Compile(s *Setup) (*Program, error) {
-	b := &opcode.Builder{}
+	b := opcode.New(128<<10, 1024)
 	if at := b.Reserve(stateSize); at != opcode.Begin {
 		panic("the state of PID 1 is not at its place")
 	}
@@ -65,7 +63,7 @@ func Compile(s *Setup) (*Program, error) {
 	}
 	b.For(wire.StageNamespace, "uts")
 	b.Call(unix.SYS_SETHOSTNAME, b.Text(s.Hostname), opcode.Int(len(s.Hostname)))
-	made := mounts.Assemble(b, s.Layout, passed, s.Hidden)
+	made := mounts.Assemble(b, s.Layout, passed)
 	showRoot(b)
 	notify, err := restrict(b, s)
 	if err != nil {

@@ -17,16 +17,15 @@ const covered = "/proc"
 const rootBytes = 4 << 20
 
 // Assemble writes what gives the process the root that l describes and throws the host's away. passed are the descriptors that
-// the binds count; hidden tells what the host has mounted below a path (see Table.Under). The process is in a fresh mount
-// namespace, no payload exists, and after a failure it ends. The result are the private copies, in the order of their binds.
-func Assemble(to *opcode.Builder, l wire.Layout, passed func(int) opcode.Arg, hidden func(path string) []string) []Copy {
+// the binds count. The process is in a fresh mount namespace, no payload exists, and after a failure it ends. The result are the private copies, in the order of their binds.
+func Assemble(to *opcode.Builder, l wire.Layout, passed func(int) opcode.Arg) []Copy {
 	b := &builder{Builder: to, empty: to.Text("")}
 	b.For(wire.StageMount, "/")
 	b.Call(unix.SYS_MOUNT, b.empty, b.Text("/"), b.empty, opcode.Int(unix.MS_REC|unix.MS_PRIVATE), b.empty)
 	mounted := make([]detached, len(l.Binds))
 	for i, bind := range l.Binds {
 		if !bind.Copy {
-			mounted[i] = b.prepare(bind, passed, hidden)
+			mounted[i] = b.prepare(bind, passed)
 		}
 	}
 	b.root = b.tmpfs(rootBytes, Base|NoExec, "0755")
@@ -73,17 +72,14 @@ type detached struct {
 	under []string // from its top on
 }
 
-func (b *builder) prepare(bind wire.Bind, passed func(int) opcode.Arg, hidden func(string) []string) detached {
+func (b *builder) prepare(bind wire.Bind, passed func(int) opcode.Arg) detached {
 	switch {
 	case bind.Proc:
 		return detached{mount: opcode.Value(b.procfs())}
 	case bind.Tmpfs > 0:
 		return detached{mount: opcode.Value(b.tmpfs(bind.Tmpfs, bind.Attr, "1777"))}
 	}
-	var under []string
-	if !bind.File {
-		under = hidden(bind.Source)
-	}
+	under := bind.Hidden
 	if bind.FD >= 0 {
 		return detached{passed(bind.FD), under}
 	}

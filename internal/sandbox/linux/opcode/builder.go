@@ -28,6 +28,11 @@ type Builder struct {
 	err    error
 }
 
+// New returns a Builder with room for so many bytes and operations; it grows beyond that.
+func New(bytes, operations int) *Builder {
+	return &Builder{data: make([]byte, 0, bytes), ops: make([]op, 0, operations), whats: make([]What, 0, operations)}
+}
+
 // What tells what an operation is for, for the report of its failure.
 type What struct {
 	Stage  wire.Stage

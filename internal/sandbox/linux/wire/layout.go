@@ -43,6 +43,8 @@ type Bind struct {
 	FD     int
 	ID     sandbox.FileID
 	File   bool
+	// Hidden are the mounts of the host below Source, by their paths from there on: they are covered.
+	Hidden []string
 	// Attr are MOUNT_ATTR_ flags.
 	Attr uint64
 	// Tmpfs is the size in bytes of a fresh tmpfs mounted instead of a source; 0 means none.
