@@ -138,6 +138,9 @@ func (p *process) wait() (*syscall.WaitStatus, error) {
 				return nil, fault.New(fault.SandboxLost, fault.Cause(errors.New("PID 1 gave an unexpected answer to a release")))
 			}
 			end := syscall.WaitStatus(r.A)
+			if r.B != 0 {
+				return &end, p.moved()
+			}
 			return &end, p.late(oom, killed(end))
 		case <-p.timer.C:
 			return nil, timeLimit(p.limit)

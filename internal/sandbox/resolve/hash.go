@@ -27,7 +27,7 @@ func HashFile(ctx context.Context, f *os.File) (string, error) {
 		return "", fmt.Errorf("hashing %s: %w", f.Name(), err)
 	}
 	h := sha256.New()
-	buf := make([]byte, 1<<20)
+	buf := make([]byte, min(1<<20, info.Size()+1)) // one more, so that the first read sees the end
 	for at := int64(0); ; {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)

@@ -83,7 +83,9 @@ func rawRun(base unsafe.Pointer, s *state, pid uintptr) {
 	}
 	status := rawEntry(s, pid)
 	rawKillAll(s, pid)
-	rawSend(s, wire.Ended, status, 0, 0, -1)
+	// Once more: the kernel tells a watcher of names only after it has put another file in the place, and a run can be over by then.
+	which, errno := rawScripts(base, s)
+	rawSend(s, wire.Ended, status, uint32(errno), which, -1)
 }
 
 // rawStopped proves that the child stands at its exec, opens its executable, and looks at the scripts it must find. Otherwise

@@ -47,7 +47,8 @@ const (
 	Stopped
 	// Started follows a Start with an Expect that was met: the process was released without a question.
 	Started
-	// Ended follows Release or Started: the entry process and every descendant are gone. A is the entry's wait status.
+	// Ended follows Release or Started: the entry process and every descendant are gone. A is the entry's wait status. B is an
+	// error number when a script was not in its place afterwards, and C its place in Start.Scripts.
 	Ended
 )
 
