@@ -45,7 +45,7 @@ type reply struct {
 	files []*os.File
 }
 
-// serve answers the forks of the spawner and its descendants until the box is destroyed.
+// serve answers the forks of what runs until the box is destroyed.
 func (x *box) serve(notify *os.File, limit int) {
 	ctx, stop := context.WithCancel(context.Background())
 	x.stop = stop
