@@ -46,6 +46,26 @@ func expectProof(t *testing.T, name string, got []sandbox.Proof, want ...sandbox
 	}
 }
 
+// steps sees what every server here sees, too: that somebody set the machine's clock, another test or a time server.
+var steps = seen.NewSystemClock()
+
+// unchanged fails the test unless a program that was hashed is known again, or the clock was set meanwhile and it is known after
+// that.
+func (f *fixture) unchanged(name string, c sandbox.Command) {
+	f.t.Helper()
+	for {
+		told, r := f.proofs(c)
+		r.ok(f.t)
+		if slices.Equal(told, []sandbox.Proof{sandbox.ProofUnchanged}) {
+			return
+		}
+		if !steps.Stepped() {
+			f.t.Errorf("%s: proven by %q, want %q", name, told, sandbox.ProofUnchanged)
+			return
+		}
+	}
+}
+
 // A program of the system is hashed once, and known again in every later sandbox of the server.
 //
 // proves A-POL-04, A-AUD-01
@@ -56,17 +76,13 @@ func TestAnUnchangedProgramIsHashedOnce(t *testing.T) {
 	r.ok(t)
 	expectProof(t, "first", told, sandbox.ProofFull)
 	for range 2 {
-		told, r = f.proofs(c)
-		r.ok(t)
-		expectProof(t, "again", told, sandbox.ProofUnchanged)
+		f.unchanged("again", c)
 	}
 	f.close()
 	f.undos = nil
 	f.policy.Task.Task += "-next"
 	f.open()
-	told, r = f.proofs(c)
-	r.ok(t)
-	expectProof(t, "in the next sandbox", told, sandbox.ProofUnchanged)
+	f.unchanged("in the next sandbox", c)
 	for _, name := range []string{"in another server", "under another policy"} {
 		other := declare(t)
 		if name == "under another policy" {
@@ -80,9 +96,7 @@ func TestAnUnchangedProgramIsHashedOnce(t *testing.T) {
 	}
 	c.Dir = f.W
 	f.run(c).ok(t)
-	told, r = f.proofs(c)
-	r.ok(t)
-	expectProof(t, "under the first policy again", told, sandbox.ProofUnchanged)
+	f.unchanged("under the first policy again", c)
 	// Known to be unchanged is not known to be approved.
 	c.SHA256 = "00" + c.SHA256[2:]
 	told, r = f.proofs(c)
@@ -178,14 +192,18 @@ func TestEveryChangeIsHashedAgain(t *testing.T) {
 		told, r := f.proofs(command)
 		r.ok(t)
 		expectProof(t, c.name+", first", told, sandbox.ProofFull)
-		told, r = f.proofs(command)
-		r.ok(t)
 		if !root { // his own files: whoever runs the server could change them with the sandbox's own user
+			told, r = f.proofs(command)
+			r.ok(t)
 			expectProof(t, c.name+", a user's own", told, sandbox.ProofFull)
 		} else {
-			expectProof(t, c.name+", second", told, sandbox.ProofUnchanged)
+			f.unchanged(c.name+", second", command)
 		}
 		c.change(programs[i])
+		if root && c.name == "nothing" {
+			f.unchanged(c.name, command)
+			continue
+		}
 		told, r = f.proofs(command)
 		switch {
 		case c.want != "":
@@ -248,9 +266,7 @@ func TestWhatTheSandboxMayWriteIsAlwaysHashed(t *testing.T) {
 	if os.Geteuid() == 0 {
 		c := f.command(control, "ran")
 		f.run(c).ok(t)
-		told, r := f.proofs(c)
-		r.ok(t)
-		expectProof(t, "control", told, sandbox.ProofUnchanged)
+		f.unchanged("control", c)
 	}
 }
 
@@ -269,9 +285,7 @@ func TestWithoutBusyProgramsEverythingIsHashed(t *testing.T) {
 	}
 	f.backend.SetDenies(true)
 	f.run(c).ok(t)
-	told, r := f.proofs(c)
-	r.ok(t)
-	expectProof(t, "control", told, sandbox.ProofUnchanged)
+	f.unchanged("control", c)
 }
 
 // Setting the clock, to whatever, makes stamps incomparable: everything is hashed again.
@@ -281,16 +295,14 @@ func TestAClockThatIsSetForgetsPrograms(t *testing.T) {
 	f := sandboxed(t)
 	c := f.command(payloadOfSystem(t))
 	f.run(c).ok(t)
-	told, r := f.proofs(c)
-	r.ok(t)
-	expectProof(t, "before", told, sandbox.ProofUnchanged)
+	f.unchanged("before", c)
 	var now unix.Timespec
 	must(t, unix.ClockGettime(unix.CLOCK_REALTIME, &now))
 	if err := unix.ClockSettime(unix.CLOCK_REALTIME, &now); err != nil { // to what it is
 		t.Logf("this user cannot set the clock: %v", err)
 		return
 	}
-	told, r = f.proofs(c)
+	told, r := f.proofs(c)
 	r.ok(t)
 	expectProof(t, "after", told, sandbox.ProofFull)
 }
@@ -302,7 +314,13 @@ func TestWhatIsNotAdmittedDoesNotRun(t *testing.T) {
 	f := sandboxed(t)
 	no := errors.New("no room in the audit")
 	shell := f.command("/bin/sh", "-c", trace)
-	for _, proof := range []sandbox.Proof{sandbox.ProofFull, sandbox.ProofUnchanged} {
+	steps.Stepped()
+	proofs := []sandbox.Proof{sandbox.ProofFull, sandbox.ProofUnchanged}
+	if s, ok := seen.At(shell.Path); !ok || s.Links != 1 { // where the shell has several names
+		proofs[1] = sandbox.ProofFull
+	}
+	for i := 0; i < len(proofs); i++ {
+		proof := proofs[i]
 		var asked []sandbox.Proof
 		shell.Admit = func(p sandbox.Proof) error {
 			asked = append(asked, p)
@@ -310,6 +328,10 @@ func TestWhatIsNotAdmittedDoesNotRun(t *testing.T) {
 		}
 		if r := f.run(shell); !errors.Is(r.fault, no) {
 			t.Errorf("%s: %v", proof, r.fault)
+		}
+		if i == 1 && steps.Stepped() && slices.Equal(asked, []sandbox.Proof{sandbox.ProofFull}) {
+			i--
+			continue
 		}
 		expectProof(t, "refused", asked, proof)
 		if _, err := os.Lstat(f.W + "/trace"); err == nil {
