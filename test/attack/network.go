@@ -18,10 +18,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The addresses and ports of the world. Root's run has a network namespace of its own, where nobody else listens; an ordinary
-// user's run from the start is on the host's loopback.
+// Ports: the two users attack at the same time.
+var (
+	listed   = 39101 + 10*min(os.Geteuid(), 1)
+	unlisted = listed + 1
+)
+
+// The addresses of the world. Root's run, and what it starts, has a network namespace of its own, where nobody else listens; an
+// ordinary user's run from the start is on the host's loopback.
 const (
-	listed, unlisted  = 39101, 39102 // ports
 	listedIP, otherIP = "127.0.0.3", "127.0.0.4"
 	metadata          = "169.254.169.254"
 )
