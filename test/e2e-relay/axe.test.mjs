@@ -111,7 +111,7 @@ const few = ["light-wide-en", "dark-wide-ja", "forced-wide-en", "light-narrow-ja
 
 async function picture(page, path) {
   const png = await page.screenshot({ animations: "disabled", caret: "hide" });
-  const out = small ? spawnSync("pngquant", ["--speed", "3", "--strip", "128", "-"], { input: png, maxBuffer: 1 << 26 }) : undefined;
+  const out = small ? spawnSync("pngquant", ["--speed", "3", "--strip", "256", "-"], { input: png, maxBuffer: 1 << 26 }) : undefined;
   writeFileSync(path, out?.status === 0 && out.stdout.length < png.length ? out.stdout : png);
 }
 
