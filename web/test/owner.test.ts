@@ -125,6 +125,34 @@ test("what is written or sent while drafts are on their way to the worker stays 
   assert.deepEqual([told.includes("b second"), told.includes("c third"), told.at(-1)], [false, false, "c third, and more"]);
 });
 
+// part of R-REC-03
+test("a tab alone never takes its own words for another's, however late they come back", async () => {
+  const { s, link } = page();
+  s.value = state(owner({ account: "alone" }));
+  fold(s.value);
+  const told: Draft[] = [], ends: (() => void)[] = [];
+  link.command = async (_kind, params) => {
+    told.push(params as Draft);
+    await new Promise<void>((r) => ends.push(r));
+    return { version: 1, operation: "", status: "done", value: {} } as never;
+  };
+  const before = aside.value.length, wait = (ms: number) => new Promise((r) => setTimeout(r, ms));
+  for (let i = 0; i < 6; i++) {
+    setText("t", "word ".repeat(i + 1));
+    await wait(300);
+  }
+  sent("t", peekText("t"));
+  await wait(300);
+  assert.equal(told.length, 1, "one telling at a time");
+  for (let round = 0; round < 4; round++) {
+    for (const d of told) fold(state(owner({ account: "alone" }), [d])); // late and again
+    ends.splice(0).forEach((f) => f());
+    await wait(50);
+  }
+  assert.deepEqual([peekText("t"), aside.value.length, told.map((d) => d.text)], ["", before, ["word ", ""]]);
+  assert.equal(told[1]?.base, told[0]?.revision);
+});
+
 // What one tab writes on top of another's is one text; what they write at once is two, and both are kept.
 //
 // part of R-REC-03

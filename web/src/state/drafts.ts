@@ -18,8 +18,8 @@ interface Local {
   kept: number;
   /** The last revision of the worker's that the text goes on from. */
   base: number;
-  /** The revision that was last told to the worker from here; whether it arrived is known when base is not below it. */
-  told: number;
+  /** Revisions above base that were told to the worker from here: they may come back, and are nobody else's. */
+  told: readonly number[];
 }
 
 /** A text that stands in no message box any more: another owner's, or one that lost against another tab's. */
@@ -50,7 +50,7 @@ export function peekText(thread: string): string {
 export function setText(thread: string, text: string): void {
   const old = locals.peek().get(thread);
   if (old?.text === text) return;
-  put(thread, { text, revision: Math.max(Date.now(), (old?.revision ?? 0) + 1), kept: old?.kept ?? 0, base: old?.base ?? 0, told: old?.told ?? 0 });
+  put(thread, { text, revision: Math.max(Date.now(), (old?.revision ?? 0) + 1), kept: old?.kept ?? 0, base: old?.base ?? 0, told: old?.told ?? [] });
   later(250);
 }
 
@@ -77,6 +77,12 @@ function keep(thread: string, text: string, stands: string): void {
   aside.value = [...aside.peek(), { id: ++asideId, thread, text, why: "tabs" }];
 }
 
+/** The worker has had a revision. */
+function since(l: Local, revision: number): Local {
+  const base = Math.max(l.base, revision);
+  return { ...l, base, told: l.told.filter((r) => r > base) };
+}
+
 function put(thread: string, l: Local): void {
   locals.value = new Map(locals.peek()).set(thread, l);
 }
@@ -88,15 +94,33 @@ function later(ms: number): void {
   }, ms);
 }
 
-/** Gives the worker what it does not have. Whatever fails is tried again when the link or the owner is back. */
+let telling = false, more = false;
+
+/** Gives the worker what it does not have, one telling after the other, so that each goes on from the one before. */
 async function flush(): Promise<void> {
+  if (telling) {
+    more = true;
+    return;
+  }
+  telling = true;
+  try {
+    await tell();
+  } finally {
+    telling = false;
+    if (more) later(0);
+    more = false;
+  }
+}
+
+/** Whatever fails is tried again when the link or the owner is back. */
+async function tell(): Promise<void> {
   const s = link().state.peek();
   if (link().phase.peek().name !== "live" || !s?.owner || name(s.owner) !== writer) return;
   for (const thread of [...locals.peek().keys()]) {
     const l = locals.peek().get(thread); // as it is now: a person goes on writing while another thread's text is on its way
     if (!l || l.kept >= l.revision) continue;
     const draft: Draft = { thread, text: l.text, revision: l.revision, ...(l.base > 0 ? { base: l.base } : {}) };
-    put(thread, { ...l, told: l.revision });
+    put(thread, { ...l, told: [...l.told, l.revision] });
     try {
       const r = await link().command("draft.set", draft, { owner: s.owner.epoch });
       if (r.status !== "done") continue;
@@ -104,7 +128,7 @@ async function flush(): Promise<void> {
       return; // the next snapshot tries again
     }
     const now = locals.peek().get(thread);
-    if (now && now.kept < l.revision) put(thread, { ...now, kept: l.revision, base: Math.max(now.base, l.revision) });
+    if (now && now.kept < l.revision) put(thread, since({ ...now, kept: l.revision }, l.revision));
   }
 }
 
@@ -125,17 +149,17 @@ export function fold(s: State): void {
   }
   for (const d of s.drafts.values()) {
     const l = locals.peek().get(d.thread);
-    const taken = { text: d.text, revision: d.revision, kept: d.revision, base: d.revision, told: l?.told ?? 0 };
+    const taken = { text: d.text, revision: d.revision, kept: d.revision, base: d.revision, told: [] };
     if (!l) put(d.thread, taken);
     else if (d.revision > l.revision || (d.revision === l.revision && d.text !== l.text)) {
       if ((d.base ?? 0) < l.revision) keep(d.thread, l.text, d.text); // its writer did not know this one
       put(d.thread, taken);
     } else if (d.revision === l.revision) {
-      if (l.kept < d.revision) put(d.thread, { ...l, kept: d.revision, base: d.revision });
+      if (l.kept < d.revision) put(d.thread, since({ ...l, kept: d.revision }, d.revision));
     } else if (d.revision > l.base) {
       // Not from here, then what is here did not know it, and stands instead of it.
-      if (d.revision !== l.told) keep(d.thread, d.text, l.text);
-      put(d.thread, { ...l, base: d.revision });
+      if (!l.told.includes(d.revision)) keep(d.thread, d.text, l.text);
+      put(d.thread, since(l, d.revision));
     }
   }
   for (const [, l] of locals.peek()) if (l.kept < l.revision) later(0);
@@ -148,7 +172,7 @@ export function startDrafts(): void {
   });
   // What was typed in the last moment goes out before the tab is put away.
   addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "hidden") void flush();
+    if (document.visibilityState === "hidden") void tell();
   });
-  addEventListener("pagehide", () => void flush());
+  addEventListener("pagehide", () => void tell()); // whatever is on its way: there is no later
 }
