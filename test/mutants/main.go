@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command mutants removes the guards of test/mutants/guard one at a time, with an overlay of the compiler, and runs the test
 // that must notice. There is no switch in the product for it. A guard whose test stays green is a hole in the tests.
 //

@@ -7,6 +7,15 @@ var agentGuards = []Guard{
 }
 
 var doorGuards = []Guard{
+	{"a cancellation of no open request", []string{"A-RUN-04"}, mcpserver,
+		"} else if open {", "} else {",
+		mcpserver, "TestACancellationNeverMeetsALaterRequest"},
+	{"the task of an id that is used again", []string{"A-RUN-04"}, mcpserver,
+		"c.requests.arrived(key)", "_ = key",
+		mcpserver, "TestACancellationNeverMeetsALaterRequest"},
+	{"what an error repeats of a client's parameters", []string{"A-MCP-08"}, mcpserver,
+		"visible.Clip(err.Error(), lineLimit)", "err.Error()",
+		mcpserver, "TestErrorsRepeatLittleAndVisibly"},
 	{"Host of the HTTP endpoint", []string{"A-MCP-05"}, httpd,
 		"case !slices.Contains(g.hosts, r.Host):", "case false:",
 		httpd, "TestOnlyThePlainRequestOfALocalClientGetsIn"},

@@ -20,6 +20,7 @@ const (
 	filetx    = "internal/agent/filetx"
 	tool      = "internal/agent/tool"
 	run       = "internal/agent/runtime"
+	mcpserver = "internal/agent/mcpserver"
 	httpd     = "internal/agent/mcpserver/httpd"
 	taskstore = "internal/agent/mcpserver/taskstore"
 
