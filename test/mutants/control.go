@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"sekisho/test/mutants/guard"
 )
@@ -28,9 +29,9 @@ type known struct {
 	Passed []string `json:"passed"`
 }
 
-// controls runs every killer with all guards in place, each package once. It returns why a killer is no judge, by key. What
-// passed is remembered until anything in the tree changes.
-func (r *runner) controls(ctx context.Context, dir string, guards []guard.Guard) (map[string]string, error) {
+// controls runs every killer with all guards in place, each package once, at most parallel at a time. It returns why a killer is
+// no judge, by key. What passed is remembered until anything in the tree changes.
+func (r *runner) controls(ctx context.Context, dir string, guards []guard.Guard, parallel int) (map[string]string, error) {
 	state, err := r.state()
 	if err != nil {
 		return nil, err
@@ -65,32 +66,56 @@ func (r *runner) controls(ctx context.Context, dir string, guards []guard.Guard)
 		}
 		todo[k][g.Test] = true
 	}
+	var mu sync.Mutex // passed, unfit, errs
+	var errs []error
+	var wg sync.WaitGroup
+	places := make(chan string, parallel)
+	for n := range parallel {
+		places <- filepath.Join(dir, fmt.Sprint(n))
+	}
+	for k, asked := range todo {
+		place := <-places
+		wg.Go(func() {
+			defer func() { places <- place }()
+			names := slices.Sorted(maps.Keys(asked))
+			why, err := r.control(ctx, place, tests{pkg: k.pkg, sandbox: k.sandbox}, names)
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+			for _, name := range names {
+				if id := k.pkg + " " + name; why[name] != "" {
+					unfit[id] = why[name]
+				} else if err == nil {
+					passed[id] = true
+				}
+			}
+			errs = append(errs, remember(file, known{state, slices.Sorted(maps.Keys(passed))}))
+		})
+	}
+	wg.Wait()
+	return unfit, errors.Join(errs...)
+}
+
+// control runs tests of one package with all guards in place, and tells of each that does not pass why.
+func (r *runner) control(ctx context.Context, dir string, t tests, names []string) (map[string]string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	for k, asked := range todo {
-		names := slices.Sorted(maps.Keys(asked))
-		control := tests{program: filepath.Join(dir, "control.test"), pkg: k.pkg, sandbox: k.sandbox}
-		if err := r.build(ctx, control); err != nil {
-			return nil, fmt.Errorf("%s with all guards in place: %w", k.pkg, err)
-		}
-		out, late, err := r.run(ctx, control, "^("+strings.Join(names, "|")+")$", perControl)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			id := k.pkg + " " + name
-			if v := judge(out, name, late); v.says == survived(name) {
-				passed[id] = true
-			} else {
-				unfit[id] = fmt.Sprintf("with the guard in place, %s must pass: %s", name, v.says)
-			}
-		}
-		if err := remember(file, known{state, slices.Sorted(maps.Keys(passed))}); err != nil {
-			return nil, err
+	t.program = filepath.Join(dir, "control.test")
+	if err := r.build(ctx, t); err != nil {
+		return nil, fmt.Errorf("%s with all guards in place: %w", t.pkg, err)
+	}
+	out, late, err := r.run(ctx, t, "^("+strings.Join(names, "|")+")$", perControl)
+	if err != nil {
+		return nil, err
+	}
+	why := map[string]string{}
+	for _, name := range names {
+		if v := judge(out, name, late); v.says != survived(name) {
+			why[name] = fmt.Sprintf("with the guard in place, %s must pass: %s", name, v.says)
 		}
 	}
-	return unfit, nil
+	return why, nil
 }
 
 func remembered(file, state string) map[string]bool {

@@ -134,7 +134,7 @@ func runAll(ctx context.Context, guards []guard.Guard, parallel int, report func
 		return strings.Compare(a.Package+"\x00"+a.In+"\x00"+a.Test, b.Package+"\x00"+b.In+"\x00"+b.Test)
 	})
 	r := &runner{root: root}
-	unfit, err := r.controls(ctx, filepath.Join(scratch, "control"), guards)
+	unfit, err := r.controls(ctx, filepath.Join(scratch, "control"), guards, parallel)
 	if err != nil {
 		return 0, 0, err
 	}
