@@ -136,6 +136,9 @@ var protectedGuards = []Guard{
 	{"the sweep is journalled before anything runs", []string{"A-POL-13", "A-TX-04"}, broker,
 		"return []journal.Step{step}, err\n}", "return nil, err\n}",
 		broker, "TestWhatATaskLeavesIsMovedAlsoAfterACrash"},
+	{"protected paths are read-only inside", []string{"A-POL-13"}, mounts,
+		"if g.ReadOnly {", "if false {",
+		linux, "TestExistingToolConfigurationStays"},
 }
 
 var transactionGuards = []Guard{

@@ -111,6 +111,15 @@ var mountGuards = []Guard{
 	{"a root that is no root of the sandbox itself", []string{"A-POL-06", "A-POL-09"}, linux,
 		"if within(r.Path, s.path) || s.inside && within(s.path, r.Path) {", `if s.path == "" {`,
 		linux, "TestUnenforceablePoliciesAreRefused"},
+	{"other processes in /proc", []string{"A-SBX-04", "A-SBX-09"}, mounts,
+		`"hidepid", "invisible"`, `"hidepid", "off"`,
+		linux, "TestProcessOneIsHidden"},
+	{"no user namespaces below this one", []string{"A-SBX-04", "A-SBX-09"}, mounts,
+		`{"user/max_user_namespaces", "", 0},`, "",
+		linux, "TestProcessOneIsHidden"},
+	{"the host user's inotify instances", []string{"A-SBX-02", "A-SBX-09"}, mounts,
+		`{"user/max_inotify_instances", "fs/inotify/max_user_instances", inotifyInstances},`, "",
+		linux, "TestTheHostsUserKeepsHisShare"},
 }
 
 var networkGuards = []Guard{
