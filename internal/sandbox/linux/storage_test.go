@@ -14,6 +14,7 @@ import (
 	"sekisho/internal/fault"
 	"sekisho/internal/fileop"
 	"sekisho/internal/journal"
+	"sekisho/internal/sandbox"
 	sandboxbroker "sekisho/internal/sandbox/broker"
 	"sekisho/internal/statedir"
 )
@@ -177,4 +178,20 @@ func (f *fixture) policyHome() string {
 		must(f.t, errors.New("no home, or several"))
 	}
 	return found[0]
+}
+
+// The child that PID 1 has forked ahead holds nothing of a payload, and nobody but root may look into it: it is passed over, so that
+// measuring at the end of a run does not take it for a program that hides its files.
+//
+// proves A-SBX-08
+func TestTheNextEntryProcessHoldsNoFiles(t *testing.T) {
+	f := sandboxed(t)
+	for range 20 {
+		f.sh("true").ok(t)
+		for range 20 { // from before the fork to after it
+			if n, err := f.job.(sandbox.Unlinker).Unlinked(0); n != 0 || err != nil {
+				t.Fatalf("between runs: %d bytes, %v", n, err)
+			}
+		}
+	}
 }

@@ -39,7 +39,9 @@ func (j *job) Unlinked(dev uint64) (int64, error) {
 		}
 	}
 	for _, pid := range pids {
-		if pid == box.proc.Pid {
+		// PID 1's session holds itself and the child that it has forked ahead, which nobody but root may ask. A payload is in another
+		// one, for it gets its own before its exec, and nobody can join one.
+		if session, err := unix.Getsid(pid); err != nil || session == box.proc.Pid {
 			continue
 		}
 		if err := heldFiles(pid, count); err != nil {
