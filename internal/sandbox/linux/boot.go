@@ -32,8 +32,15 @@ type plan struct {
 
 // start builds a box and takes the group over. On error nothing of it is left.
 func (b *Backend) start(ctx context.Context, p *plan, group cgroup.Group) (*box, error) {
+	again := true
 	for {
 		x, stale, err := b.boot(ctx, p, group)
+		if errors.Is(err, launcher.ErrDied) && again {
+			again = false
+			if err = emptied(ctx, group); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return nil, errors.Join(err, release(group))
 		}
@@ -119,6 +126,14 @@ func (x *box) await(ctx context.Context, p *plan, program *compiled) error {
 			return errors.New("PID 1 gave an unexpected answer to its setup")
 		}
 	}
+}
+
+// emptied ends whatever a launcher has left in a group.
+func emptied(ctx context.Context, group cgroup.Group) error {
+	if group == nil {
+		return nil // it ends with its socket, which is closed
+	}
+	return group.Kill(ctx)
 }
 
 // release closes a group that no box took over.

@@ -103,7 +103,11 @@ func (l *Launcher) end() error {
 // patience is how long one launch may take: a clone and four files of /proc.
 const patience = 20 * time.Second
 
-// Make makes a PID 1. A launcher that died is replaced once; what was asked of it before ended with its socket.
+// ErrDied means that the launcher had the request and did not answer: nobody knows whether it has made a process. One that it has
+// made ends when its socket and its control group do. So neither is used for another try before that.
+var ErrDied = errors.New("the launcher of sandboxes died")
+
+// Make makes a PID 1. A launcher that has died before it was asked is replaced once.
 func (l *Launcher) Make(ctx context.Context, r *Request) (*Process, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,36 +116,60 @@ func (l *Launcher) Make(ctx context.Context, r *Request) (*Process, error) {
 		if err = l.start(); err != nil {
 			return nil, err
 		}
-		var p *Process
-		if p, err = l.make(ctx, r); err == nil || errors.As(err, new(*wire.Failed)) {
-			return p, err
+		if err = l.ask(r); err == nil {
+			break
 		}
 		if eerr := l.end(); eerr != nil || ctx.Err() != nil {
-			return nil, errors.Join(err, eerr)
+			return nil, errors.Join(ctx.Err(), err, eerr)
 		}
 	}
-	return nil, wire.Fail(wire.StageClone, l.Program, fmt.Errorf("the launcher of sandboxes does not answer: %w", err))
+	if err != nil {
+		return nil, l.silent(err)
+	}
+	p, err := l.answer(ctx)
+	if err == nil || errors.As(err, new(*wire.Failed)) {
+		return p, err
+	}
+	if eerr := l.end(); eerr != nil || ctx.Err() != nil {
+		return nil, errors.Join(ctx.Err(), err, eerr)
+	}
+	return nil, fmt.Errorf("%w: %w", ErrDied, l.silent(err))
 }
 
-func (l *Launcher) make(ctx context.Context, r *Request) (*Process, error) {
+func (l *Launcher) silent(err error) *wire.Failed {
+	return wire.Fail(wire.StageClone, l.Program, fmt.Errorf("the launcher of sandboxes does not answer: %w", err))
+}
+
+// ask sends a request. After an error the launcher has not got all of it.
+func (l *Launcher) ask(r *Request) error {
 	files := append([]*os.File{r.Image, r.Socket}, r.Group...)
 	files = append(files, r.Passed...)
 	for ; len(files) > wire.MaxFiles; files = files[wire.MaxFiles:] {
 		if err := l.conn.Send(&wire.Launch{Ahead: true}, files[:wire.MaxFiles]...); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := l.conn.Send(&r.Launch, files...); err != nil {
-		return nil, err
-	}
+	return l.conn.Send(&r.Launch, files...)
+}
+
+func (l *Launcher) answer(ctx context.Context) (*Process, error) {
 	deadline := time.Now().Add(patience)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
-	l.conn.Deadline(deadline)
-	defer context.AfterFunc(ctx, func() { l.conn.Deadline(time.Unix(1, 0)) })()
+	conn, done := l.conn, make(chan struct{})
+	conn.Deadline(deadline)
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		conn.Deadline(time.Unix(1, 0))
+	})
+	defer func() {
+		if !stop() {
+			<-done // or it would end the next launch
+		}
+	}()
 	var a wire.Launched
-	got, err := l.conn.Receive(&a)
+	got, err := conn.Receive(&a)
 	if err != nil {
 		return nil, err
 	}
