@@ -18,10 +18,10 @@ import (
 // forked makes a process like PID 1, but in the file system and network of the test, from a program whose descriptor 0 is its socket.
 func forked(t *testing.T, b *opcode.Builder) (conn *wire.Conn, pid int) {
 	t.Helper()
-	return forkedInto(t, b, -1)
+	return forkedWith(t, b, unix.CLONE_NEWUSER|unix.CLONE_NEWPID, -1)
 }
 
-func forkedInto(t *testing.T, b *opcode.Builder, group int) (conn *wire.Conn, pid int) {
+func forkedWith(t *testing.T, b *opcode.Builder, flags uint64, group int) (conn *wire.Conn, pid int) {
 	t.Helper()
 	image, err := b.Image()
 	if err != nil {
@@ -48,7 +48,7 @@ func forkedInto(t *testing.T, b *opcode.Builder, group int) (conn *wire.Conn, pi
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	pid, pidfd, err := fork(block, unix.CLONE_NEWUSER|unix.CLONE_NEWPID, group)
+	pid, pidfd, err := fork(block, flags, group)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestBornInAVersion2Group(t *testing.T) {
 	b.Call(unix.SYS_CLOSE_RANGE, opcode.Int(socket+1), opcode.Int(^uint32(0)), opcode.Int(0))
 	b.Call(unix.SYS_RECVFROM, opcode.Int(socket), opcode.At(b.Reserve(8)), opcode.Int(8), opcode.Int(0), opcode.Int(0), opcode.Int(0))
 	b.Call(unix.SYS_EXIT_GROUP, opcode.Int(7))
-	conn, pid := forkedInto(t, b, fd)
+	conn, pid := forkedWith(t, b, unix.CLONE_NEWUSER|unix.CLONE_NEWPID, fd)
 	inside, err := os.ReadFile(group + "/cgroup.procs")
 	if want := fmt.Sprintln(pid); err != nil || string(inside) != want {
 		t.Errorf("inside are %q, %v, want %q", inside, err, want)

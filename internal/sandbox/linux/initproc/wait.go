@@ -26,15 +26,24 @@ func rawWait(s *state, pid uintptr) {
 	}
 }
 
+// batch is how many deaths and stops are taken before the broker is looked for again: processes that end and stop without an end, on
+// many processors, would otherwise keep PID 1 from seeing that it is gone.
+const batch = 16
+
 // rawEntry reaps whatever ends until the entry process does, and returns its status. It ends with the broker.
 //
 //go:nosplit
 //go:norace
 func rawEntry(s *state, entry uintptr) uint32 {
-	for {
+	for more := false; ; {
 		s.poll[0].fd, s.poll[0].events, s.poll[0].revents = socket, 0, 0 // no event is asked for: only the hang-up is reported
 		s.poll[1].fd, s.poll[1].events, s.poll[1].revents = deaths, unix.POLLIN, 0
-		_, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&s.poll)), 2, 0, 0, 8, 0)
+		limit := uintptr(0)
+		if more {
+			s.now[0], s.now[1] = 0, 0
+			limit = uintptr(unsafe.Pointer(&s.now))
+		}
+		_, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&s.poll)), 2, limit, 0, 8, 0)
 		if errno != 0 && errno != syscall.EINTR {
 			rawExit(1)
 		}
@@ -43,20 +52,18 @@ func rawEntry(s *state, entry uintptr) uint32 {
 		}
 		// One signal may stand for several deaths, so each is followed by asking until there is nothing more to know.
 		syscall.RawSyscall6(unix.SYS_READ, deaths, uintptr(unsafe.Pointer(&s.info)), unsafe.Sizeof(s.info), 0, 0, 0)
-		for {
+		more = true
+		for n := 0; n < batch && more; n++ {
 			pid, _, errno := syscall.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&s.status)), unix.WALL|unix.WNOHANG, 0, 0, 0)
-			if errno == syscall.EINTR {
-				continue
-			}
-			if errno != 0 {
+			switch {
+			case errno == syscall.EINTR:
+			case errno != 0:
 				rawExit(1) // the entry process is a child until it is reaped
-			}
-			if pid == 0 {
-				break
-			}
-			if s.status&0xff == 0x7f {
+			case pid == 0:
+				more = false
+			case s.status&0xff == 0x7f:
 				rawLetGo(pid, uintptr(s.status>>8&0xff))
-			} else if pid == entry {
+			case pid == entry:
 				return uint32(s.status)
 			}
 		}
