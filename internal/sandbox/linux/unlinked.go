@@ -44,7 +44,9 @@ func (j *job) Unlinked(dev uint64) (int64, error) {
 		if session, err := unix.Getsid(pid); err != nil || session == box.proc.Pid {
 			continue
 		}
-		if err := heldFiles(pid, count); err != nil {
+		if err := heldFiles(pid, count); errors.Is(err, unix.EPERM) && unborn(pid, box.proc.Pid) {
+			continue
+		} else if err != nil {
 			return 0, fmt.Errorf("looking at the open files of a sandbox: %w", err)
 		}
 	}
@@ -101,6 +103,32 @@ func heldByNumber(pid int, found func(*unix.Stat_t)) error {
 		unix.Close(held)
 	}
 	return nil
+}
+
+// unborn tells whether a process is a child of PID 1 that has not executed a program yet: like PID 1 it is closed to this user, and
+// it holds what PID 1 gave it.
+func unborn(pid, init int) bool {
+	const forkNoExec = 0x40 // PF_FORKNOEXEC
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true // it has ended
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 7 {
+		return false
+	}
+	flags, err := strconv.ParseUint(fields[6], 10, 64)
+	// Asked for later than it was looked at: by now it may be a program that can be looked at the next time.
+	return err == nil && fields[1] == strconv.Itoa(init) && (flags&forkNoExec != 0 || open(pid))
+}
+
+// open tells whether a process can be looked at.
+func open(pid int) bool {
+	dir, err := os.Open(fmt.Sprintf("/proc/%d/fd", pid))
+	if err == nil {
+		dir.Close()
+	}
+	return err == nil
 }
 
 // descriptors is the size of a process's table of them, which no number in use exceeds; 0 when it has ended.
