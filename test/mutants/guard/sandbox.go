@@ -16,6 +16,12 @@ var initGuards = []Guard{
 	{"an expectation is the whole state of the executable", []string{"A-POL-04"}, initproc,
 		"uint64(st.Ctim.Sec) == e.CtimeSec && uint64(st.Ctim.Nsec) == e.CtimeNsec", "true",
 		initproc, "TestPIDOneComparesEveryMember"},
+	{"capabilities of what runs", []string{"A-SBX-04", "A-SBX-09"}, initproc,
+		"\tdropCapabilities(b)\n\tb.For", "\tb.For",
+		linux, "TestProcessOneIsHidden"},
+	{"the control group of the host is not seen", []string{"A-SBX-04"}, initproc,
+		"\tb.Call(unix.SYS_UNSHARE, opcode.Int(unix.CLONE_NEWCGROUP))\n", "",
+		linux, "TestProcessOneIsHidden"},
 }
 
 // right takes one right out of what Landlock denies.
