@@ -334,3 +334,61 @@ func TestTheKernelTellsThatTheClockWasSet(t *testing.T) {
 		t.Error("the second time went unnoticed")
 	}
 }
+
+// What an ordinary user may have mounted is his, whoever owns the files in it: here the image changes below the file system, and no
+// stamp tells.
+//
+// proves A-POL-04
+func TestWhatAUserMayHaveMountedIsHashed(t *testing.T) {
+	mkfs, err := exec.LookPath("mkfs.ext4")
+	if err != nil || os.Geteuid() != 0 {
+		return // as in places
+	}
+	for options, want := range map[string]bool{"loop": true, "loop,nosuid,nodev": false} {
+		dir := t.TempDir()
+		image, at := filepath.Join(dir, "image"), filepath.Join(dir, "at")
+		must(t, os.WriteFile(image, nil, 0o600))
+		must(t, os.Truncate(image, 16<<20))
+		must(t, os.Mkdir(at, 0o755))
+		for _, argv := range [][]string{{mkfs, "-q", "-F", image}, {"mount", "-o", options, image, at}} {
+			if said, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+				t.Fatalf("%q: %v\n%s", argv, err, said)
+			}
+		}
+		t.Cleanup(func() { must(t, unix.Unmount(at, 0)) })
+		program := filepath.Join(at, "program")
+		was, is := bytes.Repeat([]byte("approved"), size/8), bytes.Repeat([]byte("anything"), size/8)
+		must(t, os.WriteFile(program, was, 0o755))
+		f, err := os.Open(program)
+		must(t, err)
+		t.Cleanup(func() { f.Close() })
+		must(t, f.Sync())
+		must(t, unix.Syncfs(int(f.Fd())))
+		before, ok := At(program)
+		if !ok {
+			return // an older kernel, where nothing is known again
+		}
+		if got := before.lasting(before.Changed + int64(settled) + 1); got != want {
+			t.Errorf("%s: known again: %v", options, got)
+		}
+		// The control: without a stamp the bytes become others.
+		raw, err := os.ReadFile(image)
+		must(t, err)
+		place := bytes.Index(raw, was)
+		if place < 0 {
+			t.Fatal("the program is not in the image")
+		}
+		below, err := os.OpenFile(image, os.O_WRONLY, 0)
+		must(t, err)
+		_, err = below.WriteAt(is, int64(place))
+		must(t, err)
+		must(t, below.Close())
+		must(t, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
+		now, err := os.ReadFile(program)
+		must(t, err)
+		after, _ := At(program)
+		if !bytes.Equal(now, is) || after != before {
+			t.Errorf("control: %s: %.8q, %+v, before %+v", options, now, after, before)
+		}
+	}
+}

@@ -23,7 +23,9 @@ func At(path string) (State, bool) {
 	if err := unix.Fstatfs(fd, &fs); err != nil {
 		return State{}, false
 	}
-	return stateOf(fd, int64(fs.Type))
+	s, ok := stateOf(fd, int64(fs.Type))
+	s.Flags = int64(fs.Flags) & nosuid
+	return s, ok
 }
 
 // Runs reports whether exe, the opened executable of a stopped process, is that very object in that very state. Owner and
@@ -31,7 +33,7 @@ func At(path string) (State, bool) {
 // Changed.
 func (s State) Runs(exe *os.File) bool {
 	r, ok := stateOf(int(exe.Fd()), s.Filesystem)
-	r.Mount, r.UID, r.GID = s.Mount, s.UID, s.GID
+	r.Mount, r.Flags, r.UID, r.GID = s.Mount, s.Flags, s.UID, s.GID
 	return ok && r == s
 }
 

@@ -33,7 +33,13 @@ type State struct {
 	Born              int64 // 0 where the file system does not tell
 	Attributes        uint64
 	Filesystem        int64
+	// Flags are those of the mount (statfs) that count here: nosuid.
+	Flags int64
 }
+
+// nosuid is ST_NOSUID. Where an ordinary user may have something mounted (udisks, "user" in fstab), the mount is nosuid: what looks
+// like root's there is his, and he can write the image or the medium below the file system, which stamps nothing.
+const nosuid = 2
 
 // direct is the attribute of a file whose mappings are the storage itself.
 const direct = unix.STATX_ATTR_DAX
@@ -48,6 +54,7 @@ func (s State) lasting(begun int64) bool {
 		s.Mode&0o022 == 0 &&
 		s.UID == 0 &&
 		s.Links == 1 &&
+		s.Flags&nosuid == 0 &&
 		s.Attributes&direct == 0 &&
 		s.Changed > 0 &&
 		s.Changed < begun-int64(settled)
