@@ -43,7 +43,12 @@ func main() {
 	if host.Child() {
 		return
 	}
-	os.Exit(run(os.Args[1:]))
+	code := run(os.Args[1:])
+	if err := host.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "agent-mcp:", err)
+		code = max(code, lifecycle.ExitFailure)
+	}
+	os.Exit(code)
 }
 
 // run chooses the command. Whether it is the server is decided in one place, wireout.Serves, before main begins.

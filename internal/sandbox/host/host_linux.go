@@ -13,3 +13,7 @@ func Open(o Options) (sandbox.Backend, error) {
 // Child is the first thing main asks. True means that this process was started inside a sandbox and has finished: main
 // returns at once and runs nothing else. The first process of a sandbox ends before main: importing this package is enough.
 func Child() bool { return linux.Child() }
+
+// Close is the last thing main does: it ends the helper process that makes sandboxes and waits for it, so that nothing is
+// left when this process has ended (A-STOP-01). Without it the helper ends by itself, a moment after this process.
+func Close() error { return linux.Close() }

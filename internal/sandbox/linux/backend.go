@@ -94,6 +94,9 @@ func assembled() map[filter.Spec]func() (*filter.Program, error) {
 // Child reports whether this process was started by preflight and has finished. PID 1 of a sandbox never gets to ask.
 func Child() bool { return launcher.Child() }
 
+// Close ends the launcher of this process, the last one that it has started: see host.Close.
+func Close() error { return launcher.CloseAll() }
+
 // Plan lists the cgroup directories of the task, the only effect here that outlives this process.
 func (b *Backend) Plan(p sandbox.EffectivePolicy) ([]sandbox.Step, error) {
 	if err := b.available(&p); err != nil {

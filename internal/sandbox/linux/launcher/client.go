@@ -44,6 +44,17 @@ func For(program string) *Launcher {
 	return l
 }
 
+// CloseAll ends every launcher of this process.
+func CloseAll() error {
+	allMu.Lock()
+	defer allMu.Unlock()
+	var err error
+	for _, l := range all {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
 // Request is what a PID 1 is made from.
 type Request struct {
 	wire.Launch
