@@ -5,6 +5,7 @@ package linux_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"sekisho/internal/fault"
+	"sekisho/internal/fileop"
+	"sekisho/internal/sandbox/linux"
 )
 
 // The launcher is nobody's parent in any sense that matters: what it made goes on without it, and what comes next is made by
@@ -108,4 +111,16 @@ func TestArgumentsOfEverySize(t *testing.T) {
 		t.Logf("%s: %v", what, r.fault)
 	}
 	f.sh("true").ok(t)
+}
+
+// That launchers die is no word about this machine.
+//
+// proves A-ERR-01
+func TestALauncherThatDiesIsNoMissingPrimitive(t *testing.T) {
+	f := declare(t)
+	b, err := linux.New(linux.Options{Program: into(t, f.dir, "/bin/true"), Files: fileop.OS(), Cgroup: cgroupSetting()})
+	must(t, err)
+	if err := b.Preflight(within(t)); fault.CodeOf(err) != fault.SandboxFailed || !strings.Contains(fmt.Sprint(errors.Unwrap(err)), "launcher") {
+		t.Errorf("got %v, %v", err, errors.Unwrap(err))
+	}
 }

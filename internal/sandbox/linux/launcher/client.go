@@ -116,7 +116,7 @@ const patience = 20 * time.Second
 
 // ErrDied means that the launcher had the request and did not answer: nobody knows whether it has made a process. One that it has
 // made ends when its socket and its control group do. So neither is used for another try before that.
-var ErrDied = errors.New("the launcher of sandboxes died")
+var ErrDied = errors.New("a sandbox was asked for")
 
 // Make makes a PID 1. A launcher that has died before it was asked is replaced once.
 func (l *Launcher) Make(ctx context.Context, r *Request) (*Process, error) {
@@ -135,7 +135,7 @@ func (l *Launcher) Make(ctx context.Context, r *Request) (*Process, error) {
 		}
 	}
 	if err != nil {
-		return nil, l.silent(err)
+		return nil, fmt.Errorf("%w: %w", errSilent, err)
 	}
 	p, err := l.answer(ctx)
 	if err == nil || errors.As(err, new(*wire.Failed)) {
@@ -144,12 +144,11 @@ func (l *Launcher) Make(ctx context.Context, r *Request) (*Process, error) {
 	if eerr := l.end(); eerr != nil || ctx.Err() != nil {
 		return nil, errors.Join(ctx.Err(), err, eerr)
 	}
-	return nil, fmt.Errorf("%w: %w", ErrDied, l.silent(err))
+	return nil, fmt.Errorf("%w: %w: %w", ErrDied, errSilent, err)
 }
 
-func (l *Launcher) silent(err error) *wire.Failed {
-	return wire.Fail(wire.StageClone, l.Program, fmt.Errorf("the launcher of sandboxes does not answer: %w", err))
-}
+// errSilent is no wire.Failed: nothing that this machine lacks explains it.
+var errSilent = errors.New("the launcher of sandboxes does not answer")
 
 // ask sends a request. After an error the launcher has not got all of it.
 func (l *Launcher) ask(r *Request) error {

@@ -82,7 +82,7 @@ func copyFile(from, to string) error {
 func TestOneSocketIsGivenToOneProcess(t *testing.T) {
 	l, r, conn := another(t, dying)
 	p, err := l.Make(t.Context(), r)
-	if !errors.Is(err, ErrDied) || p != nil || !errors.As(err, new(*wire.Failed)) {
+	if !errors.Is(err, ErrDied) || p != nil || errors.As(err, new(*wire.Failed)) {
 		t.Errorf("got %v, %v", p, err)
 	}
 	conn.Deadline(time.Now().Add(time.Minute))
