@@ -19,3 +19,10 @@ func (b *Backend) SetCoreSocket(on bool) { b.coreSocket = func() bool { return o
 
 // SetDenies makes this kernel look like one that lets programs be written that run, or like one that does not.
 func (b *Backend) SetDenies(on bool) { b.denies = func() bool { return on } }
+
+// SetProc makes processes be looked for in another directory, and returns what undoes that.
+func SetProc(dir string) (undo func()) {
+	before := proc
+	proc = dir
+	return func() { proc = before }
+}

@@ -4,6 +4,7 @@ package linux_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"sekisho/internal/journal"
 	"sekisho/internal/sandbox"
 	sandboxbroker "sekisho/internal/sandbox/broker"
+	"sekisho/internal/sandbox/linux"
 	"sekisho/internal/statedir"
 )
 
@@ -194,4 +196,30 @@ func TestTheNextEntryProcessHoldsNoFiles(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A host may hide from an ordinary user whom he may not trace (hidepid), as a program that may be executed but not read. It counts as one
+// that refuses to be looked at, not as one that has ended.
+//
+// proves A-SBX-08
+func TestAHiddenProcessIsNotTakenForAnEndedOne(t *testing.T) {
+	f := sandboxed(t)
+	ready := make(writes, 1)
+	c := f.command("/bin/sh", "-c", "echo ready; sleep 1000")
+	c.Stdout = ready
+	p, err := f.job.Start(within(t), c)
+	must(t, err)
+	<-ready
+	if n, err := f.job.(sandbox.Unlinker).Unlinked(0); n != 0 || err != nil {
+		t.Errorf("control: %d bytes, %v", n, err)
+	}
+	undo := linux.SetProc(t.TempDir())
+	n, err := f.job.(sandbox.Unlinker).Unlinked(0)
+	undo()
+	if err == nil {
+		t.Errorf("hidden: %d bytes and no error", n)
+	}
+	ctx, cancel := context.WithCancel(within(t))
+	cancel()
+	p.Wait(ctx)
 }

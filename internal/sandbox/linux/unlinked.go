@@ -3,9 +3,7 @@
 package linux
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -20,9 +18,9 @@ var _ sandbox.Unlinker = (*job)(nil)
 // Unlinked implements sandbox.Unlinker: the allocated bytes of regular files on device dev that programs of the box hold open
 // and that no name leads to any more. Each is counted once. A process that ends meanwhile holds nothing.
 func (j *job) Unlinked(dev uint64) (int64, error) {
-	j.mu.Lock()
+	j.mu.Lock() // while a program is being started nobody measures
+	defer j.mu.Unlock()
 	box := j.box
-	j.mu.Unlock()
 	if box == nil || box.group == nil {
 		return 0, nil
 	}
@@ -40,13 +38,11 @@ func (j *job) Unlinked(dev uint64) (int64, error) {
 	}
 	for _, pid := range pids {
 		// PID 1's session holds itself and the child that it has forked ahead, which nobody but root may ask. A payload is in another
-		// one, for it gets its own before its exec, and nobody can join one.
+		// one, for it gets its own before its exec, and nobody can join one. A payload's own child may have executed nothing yet, too.
 		if session, err := unix.Getsid(pid); err != nil || session == box.proc.Pid {
 			continue
 		}
-		if err := heldFiles(pid, count); errors.Is(err, unix.EPERM) && unborn(pid, box.proc.Pid) {
-			continue
-		} else if err != nil {
+		if err := heldFiles(pid, count); err != nil {
 			return 0, fmt.Errorf("looking at the open files of a sandbox: %w", err)
 		}
 	}
@@ -57,12 +53,9 @@ func (j *job) Unlinked(dev uint64) (int64, error) {
 // list in /proc closed to everybody but root: then its descriptors are asked for by number, which the owner of its user
 // namespace may do.
 func heldFiles(pid int, found func(*unix.Stat_t)) error {
-	dir, err := os.Open(fmt.Sprintf("/proc/%d/fd", pid))
-	if errors.Is(err, fs.ErrPermission) {
+	dir, err := os.Open(fmt.Sprintf("%s/%d/fd", proc, pid))
+	if err != nil { // it is closed, hidden (hidepid), or has ended
 		return heldByNumber(pid, found)
-	}
-	if err != nil {
-		return nil // it has ended, or is ending
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
@@ -85,7 +78,14 @@ func heldByNumber(pid int, found func(*unix.Stat_t)) error {
 		return nil // it has ended
 	}
 	defer unix.Close(handle)
-	for fd := range descriptors(pid) {
+	size, err := descriptors(pid)
+	if err != nil {
+		if n, perr := unix.Poll([]unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}}, 0); perr == nil && n > 0 {
+			return nil
+		}
+		return fmt.Errorf("a process that cannot be looked at: %w", err)
+	}
+	for fd := range size {
 		held, err := unix.PidfdGetfd(handle, fd, 0)
 		switch err {
 		case nil:
@@ -105,43 +105,19 @@ func heldByNumber(pid int, found func(*unix.Stat_t)) error {
 	return nil
 }
 
-// unborn tells whether a process is a child of PID 1 that has not executed a program yet: like PID 1 it is closed to this user, and
-// it holds what PID 1 gave it.
-func unborn(pid, init int) bool {
-	const forkNoExec = 0x40 // PF_FORKNOEXEC
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// descriptors is the size of a process's table of them, which no number in use exceeds.
+func descriptors(pid int) (int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("%s/%d/status", proc, pid))
 	if err != nil {
-		return true // it has ended
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	if len(fields) < 7 {
-		return false
-	}
-	flags, err := strconv.ParseUint(fields[6], 10, 64)
-	// Asked for later than it was looked at: by now it may be a program that can be looked at the next time.
-	return err == nil && fields[1] == strconv.Itoa(init) && (flags&forkNoExec != 0 || open(pid))
-}
-
-// open tells whether a process can be looked at.
-func open(pid int) bool {
-	dir, err := os.Open(fmt.Sprintf("/proc/%d/fd", pid))
-	if err == nil {
-		dir.Close()
-	}
-	return err == nil
-}
-
-// descriptors is the size of a process's table of them, which no number in use exceeds; 0 when it has ended.
-func descriptors(pid int) int {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
+		return 0, err
 	}
 	for line := range strings.Lines(string(status)) {
 		if size, ok := strings.CutPrefix(line, "FDSize:"); ok {
-			n, _ := strconv.Atoi(strings.TrimSpace(size))
-			return n
+			return strconv.Atoi(strings.TrimSpace(size))
 		}
 	}
-	return 0
+	return 0, nil // it is ending
 }
+
+// proc is where the kernel tells of processes.
+var proc = "/proc"
