@@ -92,6 +92,37 @@ func TestAnExcessEndsTheTree(t *testing.T) {
 	}
 }
 
+// Bytes that no name leads to count for TEMP, and for TEMP only; what cannot be told is over the cap.
+//
+// proves A-SBX-08
+func TestFilesWithoutANameCount(t *testing.T) {
+	for name, c := range map[string]struct {
+		temp    int
+		failing error
+		want    fault.Code
+	}{
+		"too many":             {10, nil, fault.ResourceStorageLimit},
+		"as many as allowed":   {3600, nil, fault.AgentCancelled},
+		"they cannot be found": {3600, errors.New("no"), fault.ResourceStorageLimit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var measured, emptied atomic.Int32
+				begin := time.Now()
+				s := filling(begin, &measured, &emptied, nil)
+				s.dirs[0].mb, s.dirs[1].mb = c.temp, 1
+				s.measure = func(string, int64) (statedir.Size, error) { return statedir.Size{}, nil } // names show nothing
+				s.unlinked = func() (int64, error) { return int64(time.Since(begin)/time.Second) << 20, c.failing }
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if _, err := s.process(endless{}).Wait(ctx); fault.CodeOf(err) != c.want {
+					t.Errorf("got %v after %v", err, time.Since(begin))
+				}
+			})
+		})
+	}
+}
+
 // A run that nobody waits for is not measured for ever.
 //
 // proves A-SBX-08

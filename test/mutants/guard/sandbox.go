@@ -163,7 +163,7 @@ var resourceGuards = []Guard{
 	{"who exceeds a cap is ended", []string{"A-SBX-08", "A-SBX-02"}, broker,
 		"case size.Over(c.bytes()):", "case size.Over(1 << 60):", broker, "TestAnExcessEndsTheTree"},
 	{"files without a name count", []string{"A-SBX-08"}, broker,
-		"size.Bytes += more", "size.Bytes += more * 0", linux, "TestWhoFillsTempOrHomeIsEnded"},
+		"size.Bytes += more", "size.Bytes += more * 0", broker, "TestFilesWithoutANameCount"},
 	{"a home is one task's at a time", []string{"A-SBX-08"}, statedir,
 		"err = fileop.Lock(ctx, dir)", "err = ctx.Err()", statedir, "TestHomesAreKeptLockedAndEmptied"},
 	{"memory of the tree", []string{"A-SBX-02"}, cgroup,
