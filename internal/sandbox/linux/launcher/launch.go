@@ -37,13 +37,8 @@ func launch(l *wire.Launch, files []*os.File, limits []uint64) (pid int, process
 	}
 	pid, pidfd, thread, err := born(l, block, files[2:2+group])
 	if err != nil {
-		return 0, nil, wire.Fail(wire.StageClone, "", err)
+		return 0, nil, err
 	}
-	if err := mapIDs(l, pid); err != nil {
-		kill(pidfd)
-		return 0, nil, wire.Fail(wire.StageMap, "user namespace", err)
-	}
-	initproc.Begin(block)
 	// The control groups list this process as long as the thread is in them. Asking for the thread is cheaper than listing.
 	for try := 0; try < 200 && thread > 0 && unix.Tgkill(os.Getpid(), thread, 0) == nil; try++ {
 		runtime.Gosched()
@@ -63,7 +58,7 @@ func born(l *wire.Launch, block *opcode.Block, groups []*os.File) (pid, pidfd, t
 		}
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		pid, pidfd, err = initproc.Fork(block, into)
+		pid, pidfd, err = begun(l, block, into)
 		return pid, pidfd, 0, err
 	}
 	done := make(chan struct{})
@@ -74,10 +69,24 @@ func born(l *wire.Launch, block *opcode.Block, groups []*os.File) (pid, pidfd, t
 			unix.Write(int(tasks.Fd()), []byte{'0'})
 		}
 		thread = unix.Gettid()
-		pid, pidfd, err = initproc.Fork(block, -1)
+		// Begun here as well: PID 1 works while the runtime ends this thread and goes back to the other, which takes as long.
+		pid, pidfd, err = begun(l, block, -1)
 	}()
 	<-done
 	return pid, pidfd, thread, err
+}
+
+// begun makes PID 1 on the calling thread, which is locked, and lets it begin.
+func begun(l *wire.Launch, block *opcode.Block, into int) (pid, pidfd int, err error) {
+	if pid, pidfd, err = initproc.Fork(block, into); err != nil {
+		return 0, -1, wire.Fail(wire.StageClone, "", err)
+	}
+	if err := mapIDs(l, pid); err != nil {
+		kill(pidfd)
+		return 0, -1, wire.Fail(wire.StageMap, "user namespace", err)
+	}
+	initproc.Begin(block)
+	return pid, pidfd, nil
 }
 
 // mapIDs gives the user namespace of a process its one user and one group.
