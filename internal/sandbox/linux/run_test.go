@@ -285,6 +285,7 @@ func TestBrokerDeathKillsTheTree(t *testing.T) {
 	case err := <-free:
 		must(t, err)
 	case <-time.After(time.Until(deadline)):
+		f.revertBroker(t) // which ends it: nothing else would
 		t.Fatal("the tree outlived its broker")
 	}
 	f.revertBroker(t)
