@@ -45,7 +45,6 @@ type spareJob struct {
 	name  string
 	lost  chan struct{}
 	taken string // the task
-	mu    sync.Mutex
 }
 
 func (b *sparing) alive() error {
