@@ -263,3 +263,43 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A record that is removed while others are listed is none; it makes no list fail.
+//
+// proves A-TX-01
+func TestListWhileRecordsGo(t *testing.T) {
+	dir := openDir(t)
+	store := Open(fileop.OS(), dir)
+	stay, err := CreateTask(store, task, time.Unix(1700000000, 0), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		for range 200 {
+			e, err := CreateTask(store, "spare-0123456789abcdef", time.Unix(1700000000, 0), nil)
+			if err == nil {
+				err = e.Remove()
+			}
+			if err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for lists := 0; ; lists++ {
+		entries, err := store.List()
+		if err != nil || len(entries) == 0 || entries[0].Key() != stay.Key() {
+			t.Fatalf("list %d: %v, %v", lists, entries, err)
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+	}
+}

@@ -84,7 +84,9 @@ func (r *Records[T]) List() ([]*RecordEntry[T], error) {
 			continue
 		}
 		e := &RecordEntry[T]{store: r, key: key}
-		if err := e.read(n); err != nil {
+		if err := e.read(n); errors.Is(err, fs.ErrNotExist) {
+			continue // removed since the names were read: a spare's journal goes while a task's is made
+		} else if err != nil {
 			return nil, &CorruptError{Path: e.Path(), Err: err}
 		}
 		entries = append(entries, e)

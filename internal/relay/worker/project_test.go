@@ -143,6 +143,7 @@ func TestCardKeys(t *testing.T) {
 func TestRemoteIsEnabledExplicitly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, greeted())
+		synctest.Wait() // the front end has its first snapshot
 		b.o.Profiles = profile.Set{Selected: "far", Profiles: []profile.Profile{{Name: "far", Endpoint: "wss://far.example", LocalRoot: "/w", ServerRoot: "/w"}}}
 		b.selected, b.enabled = "far", map[string]bool{}
 		b.refused(b.do(uicontract.CmdConnect, &uicontract.Connect{}), "relay.command", "disabled")
