@@ -38,7 +38,7 @@ func (s *server) look() view {
 		}
 	}
 	v.exact["descriptors"] = fmt.Sprint(kinds)
-	v.exact["children"] = fmt.Sprint(children())
+	v.exact["children"] = fmt.Sprint(children(os.Getpid()))
 	v.exact["mounts"] = s.mounts()
 	v.exact["control groups"] = strings.Join(s.groups(), " ")
 	v.exact["instance directory"] = strings.Join(below(s.instance.Path()), " ")
@@ -155,7 +155,7 @@ func ipc() string {
 	return strconv.Itoa(n)
 }
 
-func children() []int {
+func children(parent int) []int {
 	var pids []int
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
@@ -164,7 +164,7 @@ func children() []int {
 			continue
 		}
 		after := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path))); after[1] == strconv.Itoa(os.Getpid()) {
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path))); after[1] == strconv.Itoa(parent) {
 			pids = append(pids, pid)
 		}
 	}
