@@ -46,12 +46,14 @@ type session struct {
 	confirming     bool                    // the account is being read
 	reads          map[relay.ThreadID]bool // threads that are being read again; true: once more after that
 	background     chan struct{}           // places for those
+
+	opening map[relay.ThreadID]*reading // threads that are being read for whoever opens them
 }
 
 // begin speaks the handshake, finds out whose server it is, and makes the session the live one.
 func (w *Worker) begin(ctx context.Context, gen relay.Generation, p profile.Profile, link Link, log *slog.Logger) error {
 	s := &session{w: w, gen: gen, profile: p, link: link, log: log, turns: turn.New(gen),
-		reads: map[relay.ThreadID]bool{}, background: make(chan struct{}, maxBackground)}
+		reads: map[relay.ThreadID]bool{}, background: make(chan struct{}, maxBackground), opening: map[relay.ThreadID]*reading{}}
 	s.ctx, s.cancel = context.WithCancel(w.ctx)
 	s.client = rpc.New(link.Conn, rpc.Options{Generation: gen, Handler: s, Log: w.o.Log})
 	err := s.handshake(ctx)

@@ -43,7 +43,7 @@ func (w *Worker) openSoon(ctx context.Context, id relay.ThreadID) {
 	w.spawn(func() {
 		defer close(done)
 		// Whoever asked for it asks again when it does not come, and is told why.
-		if err := s.read(s.ctx, id); err != nil {
+		if err := s.open(s.ctx, id); err != nil {
 			s.log.Info("a thread of a page's address did not open", "err", codeOf(err))
 		}
 	})

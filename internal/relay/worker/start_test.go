@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,4 +70,44 @@ func TestStartDoesNotWaitForASlowThread(t *testing.T) {
 			t.Errorf("after %v: %+v", time.Since(began), s.Snapshot)
 		}
 	})
+}
+
+// A thread that is being read is not read beside that for whoever opens it meanwhile: the page whose first answer did not wait for it,
+// another tab. A reading that fails is not theirs: they ask for themselves and are told why.
+func TestAThreadThatIsBeingReadIsNotReadTwice(t *testing.T) {
+	open := func(b *bench, n int) (results []uicontract.Result) {
+		var asking sync.WaitGroup
+		results = make([]uicontract.Result, n)
+		for i := range n {
+			asking.Go(func() { results[i] = b.do(uicontract.CmdThreadOpen, &uicontract.ThreadRef{Thread: "t"}) })
+		}
+		synctest.Wait()
+		b.server.Release("go")
+		asking.Wait()
+		return results
+	}
+	one := pages(appserver.Status(false), appserver.Entry("u1", appserver.AgentMessage("m1", "one")))
+	in(t, func(t *testing.T, b *bench) {
+		b.readStart("t") // comes without the thread
+		b.readStart("t")
+		for _, r := range open(b, 3) {
+			b.must(r)
+		}
+		b.see(func(v *headless.View) {
+			if len(v.Open("t").Window.Items) != 1 {
+				t.Errorf("shown: %+v", v.Snapshot)
+			}
+		})
+		b.sent("thread/read", 1)
+		b.must(b.do(uicontract.CmdThreadOpen, &uicontract.ThreadRef{Thread: "t"})) // nobody is reading it any more
+		b.sent("thread/read", 2)
+	}, greeted(appserver.Script{appserver.Hold("go")}, one))
+	in(t, func(t *testing.T, b *bench) {
+		b.readStart("t")
+		if r := open(b, 1)[0]; r.Status != uicontract.Failed || r.Problem == nil {
+			t.Errorf("%+v", r)
+		}
+		b.sent("thread/read", 2)
+	}, greeted(one[1:], appserver.Script{appserver.Expect("thread/read", nil), appserver.Hold("go"), appserver.Fail("thread/read", -32600, "thread not found"),
+		appserver.Expect("thread/read", nil).Labelled("again"), appserver.Fail("again", -32600, "thread not found")}))
 }

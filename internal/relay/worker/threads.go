@@ -150,6 +150,43 @@ func (w *Worker) openThread(ctx context.Context, id relay.ThreadID) error {
 	if err != nil {
 		return err
 	}
+	return s.open(ctx, id)
+}
+
+// reading is a thread that is being read to be opened.
+type reading struct {
+	done chan struct{}
+	ok   bool // once done is closed
+}
+
+// open reads a thread, unless it is being read for somebody already: then it waits for that. A reading that failed was another's; who
+// waited for it asks again and is told why.
+func (s *session) open(ctx context.Context, id relay.ThreadID) error {
+	w := s.w
+	w.mu.Lock()
+	r := s.opening[id]
+	if r == nil {
+		r = &reading{done: make(chan struct{})}
+		s.opening[id] = r
+		w.mu.Unlock()
+		defer func() {
+			w.mu.Lock()
+			delete(s.opening, id)
+			w.mu.Unlock()
+			close(r.done)
+		}()
+		err := s.read(ctx, id)
+		r.ok = err == nil
+		return err
+	}
+	w.mu.Unlock()
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+	}
+	if ctx.Err() == nil && r.ok {
+		return nil
+	}
 	return s.read(ctx, id)
 }
 
