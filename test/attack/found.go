@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -38,12 +39,12 @@ var foundAttacks = []attack{
 		for _, value := range []string{"0", "18446744073709551615"} {
 			w.refused(attempt{"core limit to " + value, []string{"core-limit", value}, func(_ *layout, o output) bool { return o.Detail == value+"/"+value }, "this user may only lower it"})
 		}
-		o := w.inside("core-limit", "1")
-		w.check("the core limit", strings.Contains(o.Text, "1/1"), "%s: the kernel starts no helper for it", oneLine(o.Text, 80))
+		o := w.sh("grep 'core file' /proc/self/limits")
+		w.check("the core limit", regexp.MustCompile(`core file size +1 +1 `).MatchString(o.Text), "%s: the kernel starts no helper for it", oneLine(o.Text, 120))
 		o = w.sh("cd " + w.real.W + "; ulimit -c unlimited 2>&1; " + w.real.Payload + " crash >/dev/null 2>&1; kill -SEGV $$")
 		names, _ := os.ReadDir(w.real.W)
 		core := slices.ContainsFunc(names, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "core") })
-		w.check("a crash", !core, "no core file; %v", o)
+		w.check("a crash", !core && strings.Contains(o.Text, "signal SIGSEGV"), "no core file; %v", o)
 	}},
 	{id: "56", set: settings{before: both(func(l *layout) error {
 		return errors.Join(os.Mkdir(l.W+"/pipes", 0o755), unix.Mkfifo(l.W+"/pipes/p", 0o644), unix.Mkfifo(l.W+"/AGENTS.md", 0o644), os.Mkdir(l.W+"/.git", 0o755), unix.Mkfifo(l.W+"/.git/config", 0o644), write(l.W+"/pipes/f", "x"))

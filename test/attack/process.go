@@ -33,7 +33,7 @@ var processAttacks = []attack{
 			out, _ := cmd.CombinedOutput()
 			leaked := func(text string) bool { return strings.Contains(text, "=/var/tmp") || strings.Contains(text, "spool") }
 			o := w.inside(args...)
-			w.check(what, leaked(string(out)) && !leaked(o.Text), "%v; the control with the same descriptor: %s", o, oneLine(string(out), 120))
+			w.check(what, leaked(string(out)) && o.made() && !leaked(o.Text), "%v; the control with the same descriptor: %s", o, oneLine(string(out), 120))
 		}
 		o := w.inside("fds")
 		w.check("how many descriptors", o.OK && len(strings.Fields(o.Detail)) == 3, "%s", o.Detail)
@@ -46,7 +46,7 @@ var processAttacks = []attack{
 		w.bystander()
 		w.refused(attempt{"open the program of PID 1 for writing", []string{"append", "/proc/VICTIM/exe", "changed\n"}, far, ""})
 		o := w.inside("append", "/proc/self/exe", "changed\n")
-		w.check("open the own program for writing", !changed(w.real, o) && !o.OK, "%v", o)
+		w.check("open the own program for writing", !changed(w.real, o) && o.made() && !o.OK, "%v", o)
 	}, set: settings{before: both(func(l *layout) error { return copyFile(l.Payload, l.Tools+"/payload2") })}},
 	{id: "29", play: func(w *world) {
 		w.bystander()
@@ -87,8 +87,12 @@ var processAttacks = []attack{
 		for _, request := range []uint64{unix.TIOCSTI, unix.TIOCSTI | 1<<32, unix.TIOCLINUX, unix.TIOCLINUX | 0xffffffff00000000, unix.TIOCSETD, unix.TIOCCONS} {
 			w.refused(attempt{fmt.Sprintf("ioctl %#x", request), []string{"ioctl", "0", fmt.Sprintf("%#x", request)}, far, ""})
 		}
-		o := w.sh("ps -o sid= -p $$ 2>/dev/null || cut -d' ' -f6 /proc/$$/stat; echo pid $$")
-		w.check("a session of its own", strings.Contains(o.Text, "pid"), "%s", oneLine(o.Text, 80))
+		// The session, its terminal, and the payload, which leads a session only if it was given one.
+		w.refused(shell("stay in the session of whoever starts programs", "echo $(cut -d' ' -f6,7 /proc/self/stat) $PPID", func(_ *layout, o output) bool {
+			var session, terminal, payload int
+			n, _ := fmt.Sscan(o.Detail, &session, &terminal, &payload)
+			return n < 3 || session != payload || terminal != 0
+		}))
 	}},
 	{id: "33", play: func(w *world) {
 		root := ""

@@ -29,6 +29,13 @@ func init() {
 		"write":  {"PATH TEXT", func(a []string) (string, error) { return put(a[0], a[1], os.O_WRONLY|os.O_CREATE|os.O_TRUNC) }},
 		"create": {"PATH TEXT", func(a []string) (string, error) { return put(a[0], a[1], os.O_WRONLY|os.O_CREATE|os.O_EXCL) }},
 		"append": {"PATH TEXT", func(a []string) (string, error) { return put(a[0], a[1], os.O_WRONLY|os.O_APPEND) }},
+		"open-write": {"PATH", func(a []string) (string, error) { // and nothing more
+			fd, err := unix.Open(a[0], unix.O_WRONLY|unix.O_CLOEXEC, 0)
+			if err == nil {
+				unix.Close(fd)
+			}
+			return "", err
+		}},
 		"open-truncate": {"PATH", func(a []string) (string, error) { // without asking for write
 			return put(a[0], "", os.O_RDONLY|os.O_TRUNC)
 		}},
