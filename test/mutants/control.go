@@ -105,7 +105,10 @@ func (r *runner) control(ctx context.Context, dir string, t tests, names []strin
 	if err := r.build(ctx, t); err != nil {
 		return nil, fmt.Errorf("%s with all guards in place: %w", t.pkg, err)
 	}
-	out, late, err := r.run(ctx, t, "^("+strings.Join(names, "|")+")$", perControl)
+	out, late, left, err := r.run(ctx, t, "^("+strings.Join(names, "|")+")$", perControl)
+	for _, what := range left {
+		fmt.Fprintf(os.Stderr, "with all guards in place, %s leaves behind: %s\n", t.pkg, what)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,8 @@
 // package without the guard, and says which ones notice: so a killer is found for a new guard.
 //
 // Killers that passed with all guards in place are remembered in the user's cache directory until anything in the tree
-// changes. Some need root, as the sandbox's own tests do.
+// changes. Some need root, as the sandbox's own tests do. What a test leaves behind without its guard, processes and control
+// groups, is cleared away and named.
 package main
 
 import (
@@ -34,6 +35,13 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == alone {
+		code, err := keep(os.Args[2:])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "mutants:", err)
+		}
+		os.Exit(code)
+	}
 	pattern := flag.String("run", "", "only the guards whose name, directory or killer matches this regular expression")
 	short := flag.Bool("short", false, "one guard of each family")
 	list := flag.Bool("list", false, "print the list, run nothing")
@@ -98,6 +106,8 @@ type outcome struct {
 	Seconds float64  `json:"seconds"`
 	Killed  bool     `json:"killed"`
 	Says    string   `json:"says"` // what the test asserted, or why the guard counts as failed
+	// Left is what the test left behind without the guard: processes, which were ended, and control groups, which were removed.
+	Left []string `json:"left,omitempty"`
 }
 
 func printer(lines bool) func(outcome) {
@@ -115,6 +125,9 @@ func printer(lines bool) func(outcome) {
 			word = "killed"
 		}
 		fmt.Printf("%s  %s (%s)\n        %s in %s, %.0f s: %s\n", word, o.Guard, o.File, o.Test, o.Package, o.Seconds, o.Says)
+		for _, what := range o.Left {
+			fmt.Printf("        left behind, and cleared away: %s\n", what)
+		}
 	}
 }
 
@@ -187,7 +200,7 @@ func witnesses(ctx context.Context, guards []guard.Guard) error {
 			fmt.Printf("%s: %v\n", g.Name, err)
 			continue
 		}
-		out, late, err := r.run(ctx, m, ".", perControl)
+		out, late, _, err := r.run(ctx, m, ".", perControl)
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func (r *runner) judge(ctx context.Context, dir string, g guard.Guard, unfit str
 	o := outcome{Guard: g.Name, IDs: g.IDs, File: g.In, Test: g.Test, Package: g.Package, Says: unfit}
 	if unfit == "" {
 		var err error
-		o.File, o.Says, o.Killed, err = r.without(ctx, dir, g)
+		o.File, o.Says, o.Left, o.Killed, err = r.without(ctx, dir, g)
 		if err != nil {
 			o.Says, o.Killed = err.Error(), false
 		}
@@ -48,17 +48,17 @@ func (r *runner) judge(ctx context.Context, dir string, g guard.Guard, unfit str
 	return o
 }
 
-func (r *runner) without(ctx context.Context, dir string, g guard.Guard) (file, says string, killed bool, err error) {
+func (r *runner) without(ctx context.Context, dir string, g guard.Guard) (file, says string, left []string, killed bool, err error) {
 	m, err := r.mutate(ctx, dir, g)
 	if err != nil {
-		return m.file, "", false, err
+		return m.file, "", nil, false, err
 	}
-	out, late, err := r.run(ctx, m, "^"+g.Test+"$", perRun)
+	out, late, left, err := r.run(ctx, m, "^"+g.Test+"$", perRun)
 	if err != nil {
-		return m.file, "", false, err
+		return m.file, "", left, false, err
 	}
 	v := judge(out, g.Test, late)
-	return m.file, v.says, v.killed, nil
+	return m.file, v.says, left, v.killed, nil
 }
 
 // tests is a test program, of the module as it is or without a guard.
@@ -121,30 +121,38 @@ func (r *runner) build(ctx context.Context, t tests) error {
 	return nil
 }
 
-// run returns what the tests said, and whether they had to be ended because of the time.
-func (r *runner) run(ctx context.Context, t tests, names string, limit time.Duration) (out string, late bool, err error) {
+// run returns what the tests said, whether they had to be ended because of the time, and what they left behind, which has ended.
+func (r *runner) run(ctx context.Context, t tests, names string, limit time.Duration) (out string, late bool, left []string, err error) {
+	before := map[string]bool{}
 	if t.sandbox {
 		r.sandboxes.Lock()
 		defer r.sandboxes.Unlock()
+		before = groups()
 	}
 	bounded, cancel := context.WithTimeout(ctx, limit+10*time.Second) // the test's own limit comes first and tells where it hangs
 	defer cancel()
-	cmd := exec.CommandContext(bounded, t.program, "-test.v=test2json", "-test.timeout="+limit.String(), "-test.run="+names)
+	cmd := exec.CommandContext(bounded, "/proc/self/exe", alone, t.program, "-test.v=test2json", "-test.timeout="+limit.String(), "-test.run="+names)
 	cmd.Dir, cmd.Env = filepath.Join(r.root, filepath.FromSlash(t.pkg)), environment(t.overlay, t.sandbox)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 25 * moment // the ending of what is left, too
 	var text bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &text
 	err = cmd.Run()
 	var exit *exec.ExitError
+	out, left = leftovers(text.String())
+	if t.sandbox {
+		for _, dir := range clear(before) {
+			left = append(left, "control group "+dir)
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
-		return "", false, ctx.Err()
+		return "", false, left, ctx.Err()
 	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay):
-		return "", false, err
+		return "", false, left, err
 	}
-	return text.String(), bounded.Err() != nil, nil
+	return out, bounded.Err() != nil, left, nil
 }
 
 func tail(s string) string {
