@@ -153,7 +153,7 @@ func (b *Backend) available(p *sandbox.EffectivePolicy) error {
 func (b *Backend) planOf(p *sandbox.EffectivePolicy) (*plan, error) {
 	v, err := newView(p, b.id)
 	if err != nil {
-		return nil, err
+		return nil, b.explain(err)
 	}
 	spec := filter.Spec{NoMemoryPrograms: p.Profile != "development", Network: p.Network.Access != sandbox.NetworkNone}
 	program, err := b.filters[spec]()

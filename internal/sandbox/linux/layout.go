@@ -62,6 +62,10 @@ func newView(p *sandbox.EffectivePolicy, id identity) (*view, error) {
 	if err := v.pickHome(p); err != nil {
 		return nil, err
 	}
+	var err error
+	if v.layout.Limits, err = mounts.Limits(proc); err != nil {
+		return nil, err
+	}
 	private := sandbox.Read | sandbox.Write | sandbox.Delete
 	if p.Profile == "development" {
 		private |= sandbox.Execute

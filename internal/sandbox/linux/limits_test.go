@@ -3,11 +3,64 @@
 package linux_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"sekisho/internal/fault"
+	"sekisho/internal/sandbox"
+	"sekisho/internal/sandbox/linux"
 )
+
+// hostShare makes the host look like one that gives each user so many inotify instances.
+func hostShare(t *testing.T, proc, instances string) {
+	t.Helper()
+	for name, value := range map[string]string{"max_user_instances": instances, "max_user_watches": "8192"} {
+		path := proc + "/sys/fs/inotify/" + name
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(value+"\n"), 0o644))
+	}
+}
+
+// What the host's user has left is asked for each sandbox: neither a program that was kept nor a spare gives what there was
+// before.
+//
+// proves A-SBX-02, A-SBX-11
+func TestTheHostsShareIsThatOfNow(t *testing.T) {
+	host := t.TempDir()
+	t.Cleanup(linux.SetProc(host))
+	hostShare(t, host, "40")
+	f := sandboxed(t)
+	instances := func(want string) {
+		t.Helper()
+		if got := f.sh("cat /proc/sys/user/max_inotify_instances").ok(t); got != want+"\n" {
+			t.Errorf("a sandbox may have %q inotify instances, want %s", got, want)
+		}
+	}
+	again := func() {
+		f.close()
+		f.undos = nil
+		f.policy.Task.Task += "-next"
+	}
+	instances("10")
+	hostShare(t, host, "8")
+	again()
+	f.open()
+	instances("2")
+	again()
+	s := f.spare()
+	hostShare(t, host, "4")
+	if err := s.Take(within(t), f.policy); !errors.Is(err, sandbox.ErrStale) {
+		t.Errorf("a spare from before was taken: %v", err)
+	}
+	hostShare(t, host, "no number")
+	again()
+	if err := f.tryOpen(); fault.CodeOf(err) != fault.PreflightMissingPrimitive {
+		t.Errorf("with a host that tells nothing: %v", err)
+	}
+}
 
 // proves A-SBX-02
 func TestTimeLimitEndsTheTree(t *testing.T) {

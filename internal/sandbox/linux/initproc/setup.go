@@ -45,7 +45,7 @@ type Program struct {
 // serving is the first operation after which a failure can be reported: descriptor 3 is the socket then.
 const serving = 2
 
-// Compile writes the program. It looks at this machine as it is now.
+// Compile writes the program. Of this machine it asks nothing but the version of Landlock.
 func Compile(s *Setup) (*Program, error) {
 	b := opcode.New(128<<10, 1024)
 	if at := b.Reserve(stateSize); at != opcode.Begin {

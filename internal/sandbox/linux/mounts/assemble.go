@@ -17,7 +17,8 @@ const covered = "/proc"
 const rootBytes = 4 << 20
 
 // Assemble writes what gives the process the root that l describes and throws the host's away. passed are the descriptors that
-// the binds count. The process is in a fresh mount namespace, no payload exists, and after a failure it ends. The result are the private copies, in the order of their binds.
+// the binds count. The process is in a fresh mount namespace, no payload exists, and after a failure it ends. The result are the
+// private copies, in the order of their binds.
 func Assemble(to *opcode.Builder, l wire.Layout, passed func(int) opcode.Arg) []Copy {
 	b := &builder{Builder: to, empty: to.Text("")}
 	b.For(wire.StageMount, "/")
@@ -25,7 +26,7 @@ func Assemble(to *opcode.Builder, l wire.Layout, passed func(int) opcode.Arg) []
 	mounted := make([]detached, len(l.Binds))
 	for i, bind := range l.Binds {
 		if !bind.Copy {
-			mounted[i] = b.prepare(bind, passed)
+			mounted[i] = b.prepare(bind, passed, l.Limits)
 		}
 	}
 	b.root = b.tmpfs(rootBytes, Base|NoExec, "0755")
@@ -72,10 +73,10 @@ type detached struct {
 	under []string // from its top on
 }
 
-func (b *builder) prepare(bind wire.Bind, passed func(int) opcode.Arg) detached {
+func (b *builder) prepare(bind wire.Bind, passed func(int) opcode.Arg, limits []wire.Sysctl) detached {
 	switch {
 	case bind.Proc:
-		return detached{mount: opcode.Value(b.procfs())}
+		return detached{mount: opcode.Value(b.procfs(limits))}
 	case bind.Tmpfs > 0:
 		return detached{mount: opcode.Value(b.tmpfs(bind.Tmpfs, bind.Attr, "1777"))}
 	}

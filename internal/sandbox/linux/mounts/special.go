@@ -20,21 +20,12 @@ const statMode = opcode.Ref(unsafe.Offsetof(unix.Stat_t{}.Mode))
 // procfs makes a detached, read-only procfs of the process's pid namespace that hides processes which the reader may not
 // trace. On the way it takes away the right to make user namespaces below this one (A-SBX-04) and all but a small share of what
 // the host counts by user: these sysctls belong to the user namespace and can be written only here, before the mount is sealed.
-func (b *builder) procfs() opcode.Ref {
+func (b *builder) procfs(limits []wire.Sysctl) opcode.Ref {
 	b.For(wire.StageProc, "/proc")
 	mount := b.fresh("proc", Base|NoExec, [2]string{"hidepid", "invisible"})
 	for _, l := range limits {
-		most, err := l.value()
-		switch {
-		case os.IsNotExist(err):
-			continue // a kernel without inotify
-		case err != nil:
-			b.For(wire.StageSysctl, l.host)
-			b.Fail(err)
-			continue
-		}
-		b.For(wire.StageSysctl, l.name)
-		b.sysctl(mount, l.name, strconv.Itoa(most), true)
+		b.For(wire.StageSysctl, l.Name)
+		b.sysctl(mount, l.Name, l.Value, true)
 	}
 	b.For(wire.StageProc, "/proc")
 	b.setattr(mount, ReadOnly, 0, 0)
@@ -60,19 +51,28 @@ var limits = []limit{
 	{"user/max_inotify_watches", "fs/inotify/max_user_watches", inotifyWatches},
 }
 
-func (l limit) value() (int, error) {
-	if l.host == "" {
-		return l.most, nil
+// Limits are the sysctls of a sandbox's user namespace. proc is the host's /proc, whose own values are read as they are now.
+func Limits(proc string) ([]wire.Sysctl, error) {
+	var out []wire.Sysctl
+	for _, l := range limits {
+		most := l.most
+		if l.host != "" {
+			text, err := os.ReadFile(proc + "/sys/" + l.host)
+			if os.IsNotExist(err) {
+				continue // a kernel without inotify
+			}
+			host := 0
+			if err == nil {
+				host, err = strconv.Atoi(strings.TrimSpace(string(text)))
+			}
+			if err != nil {
+				return nil, wire.Fail(wire.StageSysctl, l.host, err)
+			}
+			most = min(most, host/4)
+		}
+		out = append(out, wire.Sysctl{Name: l.name, Value: strconv.Itoa(most)})
 	}
-	text, err := os.ReadFile("/proc/sys/" + l.host)
-	if err != nil {
-		return 0, err
-	}
-	host, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0, fmt.Errorf("reading %s: %w", l.host, err)
-	}
-	return min(l.most, host/4), nil
+	return out, nil
 }
 
 // sysctl writes one below the sys directory of a procfs and, when that is asked for, proves it by reading back.

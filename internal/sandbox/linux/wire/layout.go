@@ -25,7 +25,12 @@ type Layout struct {
 	Links  []Link
 	Files  []File
 	Guards []Guard
+	// Limits are written where Proc is mounted.
+	Limits []Sysctl
 }
+
+// Sysctl is a value of the sandbox's user namespace, by its path below /proc/sys.
+type Sysctl struct{ Name, Value string }
 
 // Guard binds what is visible at Target over itself. As a mount point it can be neither renamed, removed nor replaced; with
 // ReadOnly it cannot be changed either. File tells that it is no directory; it may be a symbolic link.
