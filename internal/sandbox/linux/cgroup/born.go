@@ -4,10 +4,12 @@ package cgroup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,7 +38,7 @@ func (g *group) Birth() (unified bool, files []*os.File, err error) {
 }
 
 // Born implements Group.
-func (g *group) Born(ctx context.Context, pid, parent int) error {
+func (g *group) Born(ctx context.Context, pid, parent int, ended func() bool) error {
 	for _, dir := range g.dirs {
 		for try := 0; ; try++ {
 			now, err := procs(dir)
@@ -44,7 +46,7 @@ func (g *group) Born(ctx context.Context, pid, parent int) error {
 				return err
 			}
 			if !slices.Contains(now, pid) {
-				return g.Add(pid)
+				return g.adopt(pid, ended)
 			}
 			if !slices.Contains(now, parent) || g.version == 2 {
 				break
@@ -58,3 +60,28 @@ func (g *group) Born(ctx context.Context, pid, parent int) error {
 	}
 	return nil
 }
+
+// adopt adds a process by a number that is its own as long as it lives. One that has ended is left alone, whoever has its number now;
+// one that ended just then may have given it to a stranger, who is let out again before anybody kills what is inside.
+func (g *group) adopt(pid int, ended func() bool) error {
+	if ended() {
+		return errEnded
+	}
+	err := g.Add(pid)
+	if !ended() {
+		return err
+	}
+	for _, dir := range g.dirs {
+		parent, perr := openDir(int(dir.Fd()), "..")
+		if perr != nil {
+			return errors.Join(errEnded, perr)
+		}
+		if now, perr := procs(dir); perr == nil && slices.Contains(now, pid) {
+			err = errors.Join(err, write(g.files, parent, "cgroup.procs", strconv.Itoa(pid)))
+		}
+		parent.Close()
+	}
+	return errors.Join(errEnded, err)
+}
+
+var errEnded = errors.New("a process ended before it was proven to be in its control group")
