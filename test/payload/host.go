@@ -78,9 +78,6 @@ func init() {
 				unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, uintptr(unsafe.Pointer(&head)), unsafe.Sizeof(head), 0)
 			})
 		}},
-		"spam-fork": {"SECONDS", func(a []string) (string, error) {
-			return spam(a[0], func() { unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_SIGHAND|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0) })
-		}},
 		// A memory file that can never be executed, run all the same by the dynamic loader.
 		"memfd-sealed": {"LOADER PROGRAM", func(a []string) (string, error) {
 			program, err := os.ReadFile(a[1])

@@ -3,7 +3,6 @@
 package linux_test
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,15 +10,11 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
-	"sekisho/internal/sandbox/linux/cgroup"
 )
 
 // What a payload could leave on its host or take from it, beside its own memory and processes.
@@ -212,85 +207,6 @@ func TestWhatAMountHidesStaysHidden(t *testing.T) {
 	if _, err := os.Lstat(over + "/new"); err == nil {
 		t.Error("something was written below the mount")
 	}
-}
-
-// proves A-SBX-02
-//
-// Bursts that end long before anybody would look twice: processes that neither ask nor speak. Any single one can pass unseen, the
-// more so the busier the machine, so none is demanded: a tree that goes on with them is ended before a thousand have passed.
-// Only what is not counted at all comes to the end of them.
-func TestShortExcessesAreSeen(t *testing.T) {
-	f, try := armed(t) // 4 processes, this one included
-	if a := try("burst", "3", "40", "500"); !a.OK || a.Detail != "at once 3" {
-		t.Errorf("within the limit: %+v", a)
-	}
-	const many = "1000"
-	most := strconv.Itoa(cgroup.Tasks(4) - 16)
-	for range 3 {
-		f.run(f.command(f.W+"/payload", "burst", "40", many, "2000")).coded(t, fault.ResourceProcessLimit)
-		f.run(f.command(f.W+"/payload", "burst", most, many, "0")).coded(t, fault.ResourceProcessLimit)
-		// Past the ceiling of tasks there is no excess to see, but a fork that failed.
-		f.run(f.command(f.W+"/payload", "burst", "900", "1", "0")).coded(t, fault.ResourceProcessLimit)
-		notLost(t, f)
-	}
-	if a := unconfined(t, f.W, payload(t), "burst", "40", "3", "0").answer(t); !a.OK || a.Detail != "at once 40" {
-		t.Errorf("control: %+v", a)
-	}
-}
-
-// proves A-SBX-02
-//
-// The kernel charges file locks to nobody: without a count, 100 MB of them are gone from the host in seconds.
-func TestFileLocksAreBounded(t *testing.T) {
-	f, try := armed(t)
-	posix, ofd := strconv.Itoa(unix.F_SETLK), strconv.Itoa(unix.F_OFD_SETLK)
-	if a := try("locks", f.W, "2000", posix, "1"); !a.OK {
-		t.Errorf("as many as a database holds: %+v", a)
-	}
-	f.run(f.command(f.W+"/payload", "locks", f.W, "40000", posix, "60")).coded(t, fault.ResourceMemoryLimit)
-	notLost(t, f)
-	// Held by several processes, each of which keeps within the bound.
-	f.sh(`for i in 1 2 3; do ./payload locks . 15000 `+posix+` 60 & done; wait`).coded(t, fault.ResourceMemoryLimit)
-	notLost(t, f)
-	// Those that could not be counted.
-	if a := try("locks", f.W, "1", ofd, "0"); a.OK || a.Errno != "EINVAL" {
-		t.Errorf("a lock of an open file: %+v", a)
-	}
-	if a := try("share-files"); a.OK || a.Errno != "EPERM" {
-		t.Errorf("a table of descriptors for two processes: %+v", a)
-	}
-	for _, args := range [][]string{{"locks", f.W, "40000", posix, "0"}, {"locks", f.W, "1", ofd, "0"}, {"share-files"}} {
-		if a := unconfined(t, f.W, payload(t), args...).answer(t); !a.OK {
-			t.Errorf("control: %s: %+v", args, a)
-		}
-	}
-}
-
-// proves A-SBX-09
-//
-// A payload that does nothing but notify the server slows itself, not the server.
-func TestNotificationsDoNotOccupyTheServer(t *testing.T) {
-	f, _ := armed(t)
-	for _, action := range []string{"spam-word", "spam-fork"} {
-		before, begun := ownTime(t), time.Now()
-		r := f.sh(fmt.Sprintf(`./payload %s 2 & ./payload %s 2 & wait`, action, action))
-		if r.fault != nil {
-			t.Fatalf("%s: %v", action, r.fault)
-		}
-		spent, took := ownTime(t)-before, time.Since(begun)
-		t.Logf("%s: %v of %v", action, spent, took)
-		if spent > took*45/100 {
-			t.Errorf("%s: the server worked %v of %v", action, spent, took)
-		}
-	}
-}
-
-// ownTime is what this process, which serves the forks, has used of the processors.
-func ownTime(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // proves A-SBX-07
