@@ -88,6 +88,16 @@ func (f *fixture) grant(path string, r sandbox.Rights, origin sandbox.Origin) {
 // open applies the policy as the broker does and opens the sandbox. The cleanup proves that nothing is left.
 func (f *fixture) open() *fixture {
 	f.t.Helper()
+	f.apply()
+	var err error
+	f.job, err = f.backend.Open(within(f.t), f.policy, f.undos)
+	must(f.t, err)
+	return f
+}
+
+// apply takes the steps of the policy. The cleanup proves that nothing is left.
+func (f *fixture) apply() {
+	f.t.Helper()
 	ctx := within(f.t)
 	steps, err := f.backend.Plan(f.policy)
 	must(f.t, err)
@@ -98,8 +108,14 @@ func (f *fixture) open() *fixture {
 		f.undos = append(f.undos, u)
 		must(f.t, f.backend.Apply(ctx, s, u))
 	}
-	f.job, err = f.backend.Open(ctx, f.policy, f.undos)
-	must(f.t, err)
+}
+
+// another closes the sandbox; the next one is another task's.
+func (f *fixture) another() *fixture {
+	f.t.Helper()
+	f.close()
+	f.undos, f.job = nil, nil
+	f.policy.Task.Task += "-next"
 	return f
 }
 

@@ -39,25 +39,17 @@ func TestTheHostsShareIsThatOfNow(t *testing.T) {
 			t.Errorf("a sandbox may have %q inotify instances, want %s", got, want)
 		}
 	}
-	again := func() {
-		f.close()
-		f.undos = nil
-		f.policy.Task.Task += "-next"
-	}
 	instances("10")
 	hostShare(t, host, "8")
-	again()
-	f.open()
+	f.another().open()
 	instances("2")
-	again()
-	s := f.spare()
+	s := f.another().spare()
 	hostShare(t, host, "4")
 	if err := s.Take(within(t), f.policy); !errors.Is(err, sandbox.ErrStale) {
 		t.Errorf("a spare from before was taken: %v", err)
 	}
 	hostShare(t, host, "no number")
-	again()
-	if err := f.tryOpen(); fault.CodeOf(err) != fault.PreflightMissingPrimitive {
+	if err := f.another().tryOpen(); fault.CodeOf(err) != fault.PreflightMissingPrimitive {
 		t.Errorf("with a host that tells nothing: %v", err)
 	}
 }

@@ -18,17 +18,8 @@ import (
 // spare builds one as the broker does. The cleanup proves that nothing is left of it, whoever took it.
 func (f *fixture) spare() sandbox.Spare {
 	f.t.Helper()
-	ctx := within(f.t)
-	steps, err := f.backend.Plan(f.policy)
-	must(f.t, err)
-	f.t.Cleanup(f.close)
-	for _, s := range steps {
-		u, err := f.backend.Observe(ctx, s)
-		must(f.t, err)
-		f.undos = append(f.undos, u)
-		must(f.t, f.backend.Apply(ctx, s, u))
-	}
-	s, err := f.backend.Spare(ctx, f.policy, f.undos)
+	f.apply()
+	s, err := f.backend.Spare(within(f.t), f.policy, f.undos)
 	must(f.t, err)
 	f.job = s
 	return s

@@ -78,10 +78,7 @@ func TestAnUnchangedProgramIsHashedOnce(t *testing.T) {
 	for range 2 {
 		f.unchanged("again", c)
 	}
-	f.close()
-	f.undos = nil
-	f.policy.Task.Task += "-next"
-	f.open()
+	f.another().open()
 	f.unchanged("in the next sandbox", c)
 	for _, name := range []string{"in another server", "under another policy"} {
 		other := declare(t)
