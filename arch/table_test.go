@@ -60,7 +60,7 @@ var table = []rule{
 	},
 	{
 		packages: []string{"internal/sandbox/host"},
-		allow:    []string{"internal/sandbox", "internal/fileop", "internal/sandbox/linux", "internal/sandbox/linux/initproc", "internal/sandbox/windows"},
+		allow:    []string{"internal/sandbox", "internal/fileop", "internal/sandbox/linux", "internal/sandbox/windows"},
 		reason:   "host picks the one backend of its GOOS and does nothing else",
 	},
 	{

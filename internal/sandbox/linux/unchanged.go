@@ -55,6 +55,11 @@ func (j *job) expectation(c sandbox.Command) *wire.Expect {
 	if !ok || !j.backend.seen.Unchanged(s, c.SHA256, j.plan.writable.scope) {
 		return nil
 	}
+	return expect(s)
+}
+
+// expect is a state in the words of PID 1.
+func expect(s seen.State) *wire.Expect {
 	modified, changed := time.Unix(0, s.Modified), time.Unix(0, s.Changed)
 	return &wire.Expect{Dev: s.ID.Dev, Ino: s.ID.Ino, Size: s.Size, Mode: uint64(s.Mode),
 		MtimeSec: uint64(modified.Unix()), MtimeNsec: uint64(modified.Nanosecond()),

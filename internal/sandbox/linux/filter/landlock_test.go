@@ -17,6 +17,7 @@ import (
 
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/linux/opcode"
+	"sekisho/internal/sandbox/linux/opcode/opcodetest"
 )
 
 func landlockHelper(dir string) error {
@@ -36,7 +37,7 @@ func landlockHelper(dir string) error {
 	}
 	noNewPrivileges(b)
 	Enter(b, ruleset)
-	if _, err := opcode.Run(b, CallName); err != nil {
+	if _, err := opcodetest.Run(b, CallName); err != nil {
 		return err
 	}
 	out := map[string]string{}

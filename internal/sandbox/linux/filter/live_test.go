@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sekisho/internal/sandbox/linux/opcode"
+	"sekisho/internal/sandbox/linux/opcode/opcodetest"
 )
 
 // These tests put the filter on a real thread of a plain child process of the test binary, without any namespace: what
@@ -79,7 +80,7 @@ func installed() (*os.File, error) {
 	b := &opcode.Builder{}
 	noNewPrivileges(b)
 	notify := p.Install(b)
-	got, err := opcode.Run(b, CallName, notify)
+	got, err := opcodetest.Run(b, CallName, notify)
 	if err != nil {
 		return nil, err
 	}

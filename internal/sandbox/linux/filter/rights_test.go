@@ -19,6 +19,7 @@ import (
 
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/linux/opcode"
+	"sekisho/internal/sandbox/linux/opcode/opcodetest"
 )
 
 // outward are attempts that no rights of files cover. Each has an effect without Landlock; "port" is a port that listens and
@@ -109,7 +110,7 @@ func rightsHelper(confined, dir, granted, not string) error {
 		}
 		noNewPrivileges(b)
 		Enter(b, ruleset)
-		if _, err := opcode.Run(b, CallName); err != nil {
+		if _, err := opcodetest.Run(b, CallName); err != nil {
 			return err
 		}
 	}

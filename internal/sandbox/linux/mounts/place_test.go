@@ -12,6 +12,7 @@ import (
 
 	"sekisho/internal/sandbox"
 	"sekisho/internal/sandbox/linux/opcode"
+	"sekisho/internal/sandbox/linux/opcode/opcodetest"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
@@ -83,7 +84,7 @@ func placed(root *os.File, path string, file, create bool) (int, error) {
 		_, at = b.place(b.root, path, file)
 	}
 	b.close(b.root)
-	got, err := opcode.Run(b.Builder, strconv.Itoa, at)
+	got, err := opcodetest.Run(b.Builder, strconv.Itoa, at)
 	if err != nil {
 		return -1, err
 	}
@@ -137,6 +138,6 @@ func sourced(path string, id sandbox.FileID, file bool) error {
 	b := &builder{Builder: &opcode.Builder{}}
 	b.empty = b.Text("")
 	b.close(b.source(wire.Bind{Source: path, ID: id, File: file}))
-	_, err := opcode.Run(b.Builder, strconv.Itoa)
+	_, err := opcodetest.Run(b.Builder, strconv.Itoa)
 	return err
 }

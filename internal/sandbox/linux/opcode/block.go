@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -132,29 +131,3 @@ func (o *op) check(ops, end uint64, within func(at, n uint64) bool) error {
 
 // File is the image in a memory file that nobody can change any more.
 func (p *Image) File() (*os.File, error) { return wire.MemoryFile("sandbox program", p.Bytes) }
-
-// Run performs the program of b on the calling thread, which must be locked, with descriptors of this process, and returns what
-// it put at places. name is for its report; see Failure.
-func Run(b *Builder, name func(int) string, places ...Ref) ([]int, error) {
-	p, err := b.Image()
-	if err != nil {
-		return nil, err
-	}
-	block, err := reserve(uintptr(len(p.Bytes)))
-	if err != nil {
-		return nil, err
-	}
-	defer block.Close()
-	copy(unsafe.Slice((*byte)(unsafe.Add(block.base, Shared)), len(p.Bytes)), p.Bytes)
-	if err := block.check(uint64(len(p.Bytes))); err != nil {
-		return nil, err
-	}
-	if at, errno := RawRun(block.base); errno != 0 {
-		return nil, p.Failure(int(at), syscall.Errno(errno), name)
-	}
-	var results []int
-	for _, at := range places {
-		results = append(results, int(int32(*block.Word(at))))
-	}
-	return results, nil
-}

@@ -126,7 +126,7 @@ func Explain(e *wire.Failed, f Facts) *fault.Error {
 			return missing("program", e.Target, e)
 		}
 		return missing("user_namespace", e.Target, e)
-	case wire.StageMap, wire.StageNamespace, wire.StageDrop, wire.StageCgroup:
+	case wire.StageMap, wire.StageNamespace, wire.StageDrop:
 		return missing("user_namespace", e.Target, e)
 	case wire.StageNetwork:
 		return missing("network_namespace", e.Target, e)

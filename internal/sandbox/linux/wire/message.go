@@ -117,7 +117,6 @@ type Stage string
 // The stages in the order in which they happen.
 const (
 	StageClone     Stage = "clone"
-	StageCgroup    Stage = "cgroup"
 	StageMap       Stage = "id_map"
 	StageIDMap     Stage = "idmap"
 	StageNamespace Stage = "namespace"

@@ -68,18 +68,6 @@ func OpenThread(fd int) (*Conn, error) {
 	return &Conn{file: os.NewFile(uintptr(fd), "sandbox socket")}, nil
 }
 
-// Gone blocks the calling thread until the peer has closed its end.
-func (c *Conn) Gone() error {
-	fds := []unix.PollFd{{Fd: int32(c.file.Fd())}} // no event is asked for: only the hang-up is reported
-	for {
-		if n, err := unix.Poll(fds, -1); err == unix.EINTR || err == nil && n == 0 {
-			continue
-		} else {
-			return err
-		}
-	}
-}
-
 func check(fd int) error {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err == nil && kind != unix.SOCK_SEQPACKET {

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -251,42 +250,5 @@ func TestStartsThatTheKernelCannotTake(t *testing.T) {
 		if _, err := s.encode(); !errors.Is(err, want) {
 			t.Errorf("got %v, want %v", err, want)
 		}
-	}
-}
-
-// proves A-POL-04
-func TestAnExpectationIsTheWholeState(t *testing.T) {
-	path := t.TempDir() + "/x"
-	if err := os.WriteFile(path, []byte("one"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	seen := map[Expect]string{}
-	for _, c := range []struct {
-		name   string
-		change func() error
-	}{
-		{"as made", func() error { return nil }},
-		{"another mode", func() error { return os.Chmod(path, 0o500) }},
-		{"the mode again", func() error { return os.Chmod(path, 0o700) }},
-		{"other bytes", func() error { return os.WriteFile(path, []byte("two"), 0o700) }},
-		{"the old times", func() error { return os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)) }},
-	} {
-		time.Sleep(20 * time.Millisecond) // the kernel's clock for files is a coarse one
-		if err := c.change(); err != nil {
-			t.Fatal(err)
-		}
-		e, err := ExpectOf(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if before, known := seen[e]; known {
-			t.Errorf("%s looks like %s: %+v", c.name, before, e)
-		}
-		seen[e] = c.name
 	}
 }
