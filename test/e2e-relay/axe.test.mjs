@@ -12,7 +12,7 @@ import { Stage } from "./lib/stage.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const clock = Date.UTC(2026, 10, 30, 18, 30, 0); // the scripted server's turns are of this day
-const shots = process.env.E2E_SHOTS_DIR; // run.mjs --screenshots sets it
+const shots = process.env.E2E_SHOTS_DIR; // make e2e-relay sets it
 
 const hello = (page) => say(page, "Please look at the build");
 const card = (script) => ({ scripts: [script], act: async (page) => { await hello(page); await request(page); } });

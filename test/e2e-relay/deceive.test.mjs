@@ -1,27 +1,9 @@
 // A server that wants a person to approve what was not read, and everything that makes a text go elsewhere than it was meant to.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
 import { choose, fileApproval, request, say, threadRow, until } from "./lib/acts.mjs";
-import { clean, context, enter, launch } from "./lib/browser.mjs";
-import { Stage } from "./lib/stage.mjs";
+import { prepare, scene } from "./lib/scene.mjs";
 
-let stage, browser;
-before(async () => { stage = new Stage(); browser = await launch(); });
-after(async () => { await browser?.close(); await stage?.close(); });
-
-function scene(name, options, f) {
-  test(name, async () => {
-    const w = await stage.open(options), c = await context(browser, options), page = await enter(c, w);
-    try {
-      await f({ w, c, page });
-      clean(c);
-    } finally {
-      if (process.env.E2E_SHOTS) await page.screenshot({ path: `${process.env.E2E_SHOTS}/${name.replace(/\W+/g, "-").slice(0, 60)}.png` }).catch(() => {});
-      await c.close();
-      await w.close().catch(() => {}); // a script that was left before its end
-    }
-  });
-}
+prepare();
 
 // proves R-INT-08
 scene("what a card asks is replaced in the same shape while somebody aims: the choices are inert again", { scripts: ["swapped"] }, async ({ w, page }) => {

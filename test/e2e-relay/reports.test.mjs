@@ -1,30 +1,11 @@
 // What public bug reports about other front ends teach, as far as a page is concerned, with the scripted server: what a person
 // sees, and what crossed the wire.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
 import { answered, choose, commandApproval, offered, request, say, threadRow, until } from "./lib/acts.mjs";
-import { clean, context, enter, launch } from "./lib/browser.mjs";
-import { Stage } from "./lib/stage.mjs";
+import { enter } from "./lib/browser.mjs";
+import { prepare, scene } from "./lib/scene.mjs";
 
-let stage, browser;
-before(async () => { stage = new Stage(); browser = await launch(); });
-after(async () => { await browser?.close(); await stage?.close(); });
-
-function scene(name, options, f) {
-  test(name, async () => {
-    const w = await stage.open(options), c = await context(browser, options), page = await enter(c, w);
-    try {
-      await f({ w, c, page });
-      clean(c);
-    } catch (e) {
-      if (process.env.E2E_SHOTS) await page.screenshot({ path: `${process.env.E2E_SHOTS}/${name.replace(/\W+/g, "-").slice(0, 60)}.png` }).catch(() => {});
-      throw e;
-    } finally {
-      await c.close();
-      await w.close().catch(() => {}); // a script that was left before its end
-    }
-  });
-}
+prepare();
 
 // report 9
 scene("a request is a card at once, counted and announced", { scripts: ["late"] }, async ({ w, page }) => {
