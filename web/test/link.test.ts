@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Event } from "../src/contract";
-import { parseAddress, parseKey } from "../src/link/key";
+import { parseAddress } from "../src/link/key";
 import { EventParser } from "../src/link/sse";
 import { LinkError } from "../src/link/types";
 import { key, origin, settle, world, Worker } from "./fakes";
@@ -25,9 +25,9 @@ test("events are the same however the bytes are cut", () => {
 
 test("a key is read from this origin's address only", () => {
   const k = key("k");
-  for (const good of [k, " " + k + "\n", "#" + k, origin + "/#" + k, origin + "#" + k]) assert.equal(parseKey(good, origin), k, good);
+  for (const good of [k, " " + k + "\n", "#" + k, origin + "/#" + k, origin + "#" + k]) assert.equal(parseAddress(good, origin)?.key, k, good);
   for (const bad of ["", "#", k + "x", "#" + k + "#" + k, "http://127.0.0.1:4001/#" + k, "https://127.0.0.1:4000/#" + k, "http://127.0.0.1:4000.evil.example/#" + k, origin + "/x#" + k, "#" + k.slice(1) + "="]) {
-    assert.equal(parseKey(bad, origin), undefined, bad);
+    assert.equal(parseAddress(bad, origin)?.key, undefined, bad);
   }
 });
 

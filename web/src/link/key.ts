@@ -31,11 +31,6 @@ export function parseAddress(text: string, origin: string): Asked | undefined {
   return second === undefined && thread !== undefined ? { thread } : undefined;
 }
 
-/** Reads a one-time key from an address of this origin, or the bare key. */
-export function parseKey(text: string, origin: string): string | undefined {
-  return parseAddress(text, origin)?.key;
-}
-
 /**
  * Takes the key out of the address bar and out of the history entry before anything else can see it there. A fragment that
  * is no key goes, too.
