@@ -4,144 +4,24 @@ package forward
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"sekisho/internal/audit"
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
 )
-
-const patience = 30 * time.Second
-
-var noDeadline time.Time
-
-// journal is an audit that can be full.
-type journal struct {
-	mu     sync.Mutex
-	events []string
-	room   int // events that fit; -1 for all
-}
-
-func (j *journal) Write(e audit.Event) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.room == 0 {
-		return errors.New("no room")
-	}
-	j.room--
-	j.events = append(j.events, strings.TrimSpace(strings.Join([]string{e.Event, e.Target, e.RuleID, e.Reason, e.SessionID, e.TaskID}, " ")))
-	return nil
-}
-
-func (j *journal) told() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return append([]string(nil), j.events...)
-}
-
-// inside is a listener as PID 1 of a sandbox would make it, and the address that programs connect to.
-func inside(t testing.TB, rule sandbox.NetworkRule) (sandbox.Listening, string) {
-	t.Helper()
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	f, err := l.File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	fd, err := syscall.Dup(int(f.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sandbox.Listening{Rule: rule, FD: fd}, l.Addr().String()
-}
-
-// outside is a server that handles each connection.
-func outside(t testing.TB, address string, handle func(*net.TCPConn)) netip.AddrPort {
-	t.Helper()
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var owned sync.WaitGroup
-	owned.Go(func() {
-		for {
-			c, err := l.AcceptTCP()
-			if err != nil {
-				return
-			}
-			owned.Go(func() {
-				defer c.Close()
-				c.SetDeadline(time.Now().Add(patience))
-				handle(c)
-			})
-		}
-	})
-	t.Cleanup(func() { l.Close(); owned.Wait() })
-	return l.Addr().(*net.TCPAddr).AddrPort()
-}
-
-// answer reads to the end of what comes and sends it back after a mark: it needs the half close in both directions.
-func answer(c *net.TCPConn) {
-	b, err := io.ReadAll(c)
-	if err == nil {
-		c.Write(append([]byte("read "), b...))
-		c.CloseWrite()
-	}
-}
-
-func connect(t testing.TB, address string) *net.TCPConn {
-	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.SetDeadline(time.Now().Add(patience))
-	t.Cleanup(func() { c.Close() })
-	return c.(*net.TCPConn)
-}
-
-// ask sends text, ends that direction and reads the other to its end.
-func ask(t testing.TB, c *net.TCPConn, text string) (string, error) {
-	t.Helper()
-	if _, err := io.WriteString(c, text); err != nil {
-		return "", err
-	}
-	if err := c.CloseWrite(); err != nil {
-		return "", err
-	}
-	b, err := io.ReadAll(c)
-	return string(b), err
-}
-
-func serve(t testing.TB, f *Forwarder, l ...sandbox.Listening) {
-	t.Helper()
-	stop, err := f.Serve(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-}
 
 // proves A-POL-06, A-AUD-01
 func TestEachRuleLeadsToItsAddressAndIsAudited(t *testing.T) {
@@ -311,15 +191,6 @@ func TestWhatDoesNotListenIsRefusedAndClosed(t *testing.T) {
 	}
 }
 
-func descriptors(t *testing.T) int {
-	t.Helper()
-	entries, err := os.ReadDir("/dev/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(entries)
-}
-
 // A reset of either side is a reset at the other: whoever was promised bytes does not take a cut for an end.
 //
 // proves A-POL-06
@@ -349,201 +220,6 @@ func TestAResetIsPassedOn(t *testing.T) {
 	abort(c)
 	if err := <-seen; !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the program's reset came as %v", err)
-	}
-}
-
-// Two thousand connections at once, some of which never read: the cap holds, the others are served, and nothing is left.
-//
-// proves A-POL-06, A-SBX-05
-func TestTwoThousandConnections(t *testing.T) {
-	leaks := goleak.IgnoreCurrent()
-	before := descriptors(t)
-	const total = 2000
-	var now, most atomic.Int32
-	flood := make([]byte, 8<<20)
-	func() {
-		to := outside(t, "127.0.0.1:0", func(c *net.TCPConn) {
-			for n := now.Add(1); ; {
-				if m := most.Load(); n <= m || most.CompareAndSwap(m, n) {
-					break
-				}
-			}
-			defer now.Add(-1)
-			head := make([]byte, 1)
-			if _, err := io.ReadFull(c, head); err != nil {
-				return
-			}
-			if head[0] == 's' { // whoever asked never reads it
-				c.Write(flood)
-				return
-			}
-			answer(c)
-		})
-		f := New(Options{Audit: &journal{room: -1}})
-		l, in := inside(t, sandbox.NetworkRule{ID: "n1", Address: to})
-		other, inOther := inside(t, sandbox.NetworkRule{ID: "n2", Address: to})
-		stop, err := f.Serve([]sandbox.Listening{l, other})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer stop()
-		// As many slow readers as one rule may have stop at the bounded buffers.
-		var slow []*net.TCPConn
-		for range maxOfOneRule {
-			c := connect(t, in)
-			c.Write([]byte("s"))
-			slow = append(slow, c)
-		}
-		for deadline := time.Now().Add(patience); now.Load() < maxOfOneRule && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond) //nolint // the servers' own count is the barrier
-		}
-		// Its own queue waits; another rule does not.
-		if got, err := ask(t, connect(t, inOther), "xother"); got != "read other" || err != nil {
-			t.Errorf("another rule: %q, %v", got, err)
-		}
-		var wg sync.WaitGroup
-		var served atomic.Int32
-		for _, c := range slow {
-			c.Close()
-		}
-		for range 50 { // workers
-			wg.Go(func() {
-				for range total / 50 {
-					c, err := net.Dial("tcp", in)
-					if err != nil {
-						t.Errorf("dial: %v", err)
-						return
-					}
-					c.SetDeadline(time.Now().Add(patience))
-					if got, err := ask(t, c.(*net.TCPConn), "xhello"); got != "read hello" || err != nil {
-						t.Errorf("got %q, %v", got, err)
-					} else {
-						served.Add(1)
-					}
-					c.Close()
-				}
-			})
-		}
-		wg.Wait()
-		if served.Load() != total || most.Load() > maxConnections {
-			t.Errorf("%d of %d were served, %d at once", served.Load(), total, most.Load())
-		}
-	}()
-	for deadline := time.Now().Add(patience); now.Load() > 0 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
-	goleak.VerifyNone(t, leaks, goleak.IgnoreAnyFunction("sekisho/internal/sandbox/forward.outside.func1"))
-	for range 3 { // the runtime keeps pipes for the next splice until they are collected
-		runtime.GC()
-	}
-	if after := descriptors(t); after > before+2 { // the server above
-		t.Errorf("%d descriptors, %d before", after, before)
-	}
-}
-
-// proves A-POL-06
-func TestStopEndsWhatIsOpen(t *testing.T) {
-	leaks := goleak.IgnoreCurrent()
-	ended := make(chan error, 3)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	in1, in := inside(t, sandbox.NetworkRule{ID: "n1", Address: l.Addr().(*net.TCPAddr).AddrPort()})
-	stop, err := New(Options{Audit: &journal{room: -1}}).Serve([]sandbox.Listening{in1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var inner []*net.TCPConn
-	for range 3 {
-		c := connect(t, in)
-		c.Write([]byte("x"))
-		inner = append(inner, c)
-		s, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.SetDeadline(time.Now().Add(patience))
-		if _, err := io.ReadFull(s, make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			_, err := io.ReadAll(s)
-			s.Close()
-			ended <- err
-		}()
-	}
-	stopped := make(chan struct{})
-	go func() { defer close(stopped); stop() }()
-	select {
-	case <-stopped:
-	case <-time.After(patience):
-		t.Fatal("what is open keeps the end waiting")
-	}
-	for _, c := range inner {
-		if err := <-ended; !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("the server saw %v", err)
-		}
-		if _, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("the program saw %v", err)
-		}
-	}
-	goleak.VerifyNone(t, leaks)
-}
-
-// However many connections are opened, a bounded number of them is carried; the others wait, and come when there is room.
-//
-// proves A-POL-06, A-SBX-05
-func TestConnectionsAreBounded(t *testing.T) {
-	var now, most atomic.Int32
-	to := outside(t, "127.0.0.1:0", func(c *net.TCPConn) {
-		for n := now.Add(1); ; {
-			if m := most.Load(); n <= m || most.CompareAndSwap(m, n) {
-				break
-			}
-		}
-		defer now.Add(-1)
-		io.ReadAll(c)
-	})
-	var all []sandbox.Listening
-	var at []string
-	for _, id := range []string{"n1", "n2"} {
-		l, in := inside(t, sandbox.NetworkRule{ID: id, Address: to})
-		all, at = append(all, l), append(at, in)
-	}
-	stop, err := New(Options{Audit: &journal{room: -1}}).Serve(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	// The servers' own count is the barrier; a little longer, for what must not come.
-	settle := func(want int32) {
-		for deadline := time.Now().Add(patience); now.Load() < want && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond) //nolint
-		}
-		for range 50 {
-			time.Sleep(time.Millisecond) //nolint
-		}
-	}
-	var conns []*net.TCPConn
-	open := func(rule, n int) {
-		for range n {
-			conns = append(conns, connect(t, at[rule]))
-		}
-	}
-	open(0, maxOfOneRule+10)
-	settle(maxOfOneRule)
-	if got := most.Load(); got != maxOfOneRule {
-		t.Errorf("one rule carries %d connections, want %d", got, maxOfOneRule)
-	}
-	open(1, maxConnections-maxOfOneRule+10)
-	settle(maxConnections)
-	if got := most.Load(); got != maxConnections {
-		t.Errorf("the sandbox carries %d connections, want %d", got, maxConnections)
-	}
-	for _, c := range conns {
-		c.Close()
 	}
 }
 
@@ -586,37 +262,5 @@ func TestBytesArriveAsOnADirectConnection(t *testing.T) {
 		wg.Wait()
 		c.Close()
 		s.Close()
-	})
-}
-
-// proves A-POL-06
-func TestPace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, begun := newPace(100, 10), time.Now()
-		for range 10 {
-			p.wait(t.Context())
-		}
-		if d := time.Since(begun); d != 0 {
-			t.Errorf("a burst took %v", d)
-		}
-		for range 200 {
-			p.wait(t.Context())
-		}
-		if d := time.Since(begun); d != 2*time.Second {
-			t.Errorf("200 more took %v", d)
-		}
-		time.Sleep(time.Hour) // rest earns one burst, not more
-		begun = time.Now()
-		for range 110 {
-			p.wait(t.Context())
-		}
-		if d := time.Since(begun); d != time.Second {
-			t.Errorf("after a rest: %v", d)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if p.wait(ctx) == nil {
-			t.Error("a cancelled wait succeeded")
-		}
 	})
 }

@@ -143,7 +143,7 @@ var networkGuards = []Guard{
 		"if s.guarded(in, to) {\n\t\treturn nil, net.ErrClosed\n\t}\n\tctx", "ctx",
 		forward, "TestAGuardedAddressIsNotDialledAndToldOnce"},
 	{"connections of one sandbox are bounded", []string{"A-POL-06", "A-SBX-05"}, forward,
-		"maxConnections = 128 ", "maxConnections = 1280 ",
+		"slots: make(chan struct{}, maxConnections)", "slots: make(chan struct{}, 2*maxConnections)",
 		forward, "TestConnectionsAreBounded"},
 	{"the sandbox ends with what it has open", []string{"A-POL-06"}, forward,
 		"for c := range s.conns {\n\t\tabort(c)\n\t}", "",
