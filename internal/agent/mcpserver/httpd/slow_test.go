@@ -71,16 +71,15 @@ func TestSlowClientsLoseTheirConnection(t *testing.T) {
 
 // proves A-MCP-05
 func TestAnswersThatAreNotReadEndTheConnection(t *testing.T) {
+	recorded := make(chan Record, 1) // when the answer was given up
 	h := open(t, func(c *Config) {
 		c.times = times{header: 50 * time.Millisecond, body: 50 * time.Millisecond, answer: 50 * time.Millisecond, idle: time.Minute}
 		c.Answer = large{}
+		c.Record = func(r Record) { recorded <- r }
 	})
 	c := h.dial(t)
 	io.WriteString(c, strings.ReplaceAll(good, "PORT", fmt.Sprint(h.port())))
-	for len(h.recorded()) == 0 { // recorded when the answer was given up
-		time.Sleep(time.Millisecond)
-	}
-	if r := h.recorded()[0]; r.Out >= largeAnswer {
+	if r := <-recorded; r.Out >= largeAnswer {
 		t.Errorf("recorded %+v", r)
 	}
 }
@@ -120,7 +119,6 @@ func TestRequestsAreFinishedWhenTheClientOrTheServerGoes(t *testing.T) {
 			break
 		}
 		c.Close()
-		time.Sleep(time.Millisecond)
 	}
 	select {
 	case err := <-stopped:
