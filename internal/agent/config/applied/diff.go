@@ -21,7 +21,7 @@ const (
 	Changed
 )
 
-// sign is the kind's mark in front of a line.
+// Sign is the kind's mark in front of a line.
 func (k ChangeKind) Sign() string { return [...]string{"+", "-", "~"}[k] }
 
 // Change is one difference between two snapshots. Key is a key of agent.yaml (or a detail of one, such as

@@ -89,9 +89,10 @@ func (r Resolution) facts(key, access string) []fact {
 	}
 }
 
-// shown is the resolved path, with what was written when that is something else.
+// Shown is the resolved path, with what was written when that is something else.
 func (r Resolution) Shown() string { return Written(r.Logical, r.Resolved) }
 
+// Written is a resolved path with what was written, when that is something else.
 func Written(logical, resolved string) string {
 	if logical == resolved {
 		return resolved
@@ -137,7 +138,7 @@ func (e EntryResolution) facts() []fact {
 	return append([]fact{path}, fs...)
 }
 
-// shown is an interpreter with everything that was approved of it.
+// Shown is an interpreter with everything that was approved of it.
 func (in InterpreterResolution) Shown() string {
 	text := Written(in.Name, in.Path)
 	if len(in.Args) > 0 {

@@ -230,7 +230,7 @@ func isSHA256(s string) bool {
 	return err == nil && len(raw) == 32 && strings.ToLower(s) == s
 }
 
-// normalize sorts what has no order of its own and replaces nil by empty, so that equal content compares equal.
+// Normalize sorts what has no order of its own and replaces nil by empty, so that equal content compares equal.
 func (s *Snapshot) Normalize() {
 	byPath := func(a, b Resolution) int {
 		return cmp.Or(strings.Compare(a.Resolved, b.Resolved), strings.Compare(a.Logical, b.Logical))
