@@ -53,22 +53,30 @@ func (d *Dir) holders(elems []string) ([]string, error) {
 			return nil, err
 		}
 	}
-	parent := filepath.Join(d.Path(), instancesDir)
-	entries, err := os.ReadDir(parent)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	parent, all, err := instancesOf(d.Path())
 	if err != nil {
-		return nil, unusable(parent, err)
+		return nil, err
 	}
 	var ids []string
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		if _, err := os.Lstat(filepath.Join(append([]string{parent, e.Name()}, elems...)...)); err == nil {
-			ids = append(ids, e.Name())
+	for _, id := range all {
+		if _, err := os.Lstat(filepath.Join(append([]string{parent, id}, elems...)...)); err == nil {
+			ids = append(ids, id)
 		}
 	}
 	return ids, nil
+}
+
+// instancesOf names the instances below a state root, living and ended ones, and the directory that they lie in.
+func instancesOf(root string) (parent string, ids []string, err error) {
+	parent = filepath.Join(root, instancesDir)
+	entries, err := os.ReadDir(parent)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, unusable(parent, err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			ids = append(ids, e.Name())
+		}
+	}
+	return parent, ids, nil
 }

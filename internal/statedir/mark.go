@@ -34,20 +34,13 @@ func (m *Mark) Close() error { return m.f.Close() }
 // Marks returns the names of the living instances' marks below a state root that want accepts, in no order. It takes no lock
 // of an instance, so that a starting server never takes an ended one for a living one.
 func Marks(root string, want func(name string) bool) ([]string, error) {
-	parent := filepath.Join(root, instancesDir)
-	instances, err := os.ReadDir(parent)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	parent, ids, err := instancesOf(root)
 	if err != nil {
-		return nil, unusable(parent, err)
+		return nil, err
 	}
 	var found []string
-	for _, i := range instances {
-		if !i.IsDir() {
-			continue
-		}
-		dir := filepath.Join(parent, i.Name())
+	for _, id := range ids {
+		dir := filepath.Join(parent, id)
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may end just now
 			return nil, unusable(dir, err)

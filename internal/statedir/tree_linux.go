@@ -36,11 +36,7 @@ func removeTree(fsys fileop.FS, parent *os.File, name string) error {
 	if !isDirError(err) {
 		return err
 	}
-	home, err := mountOf(parent)
-	if err != nil {
-		return err
-	}
-	top, err := openUp(parent, name, home)
+	top, home, err := openTop(parent, name)
 	if err != nil {
 		return err
 	}
@@ -54,11 +50,7 @@ func removeTree(fsys fileop.FS, parent *os.File, name string) error {
 
 // emptyTree removes everything in the directory name of parent, which stays the same object.
 func emptyTree(fsys fileop.FS, parent *os.File, name string) error {
-	home, err := mountOf(parent)
-	if err != nil {
-		return err
-	}
-	top, err := openUp(parent, name, home)
+	top, home, err := openTop(parent, name)
 	if err != nil {
 		return err
 	}
@@ -148,6 +140,16 @@ func (r *remover) moveUp(dir *os.File, name string) error {
 	return r.fsys.Rename(dir, name, r.top, "deep-"+rand.Text(), false)
 }
 
+// openTop opens the top of a tree as openUp does, and tells the mount that the tree lies on: its parent's.
+func openTop(parent *os.File, name string) (*os.File, mountID, error) {
+	home, err := mountOf(parent)
+	if err != nil {
+		return nil, home, err
+	}
+	top, err := openUp(parent, name, home)
+	return top, home, err
+}
+
 // openUp opens a directory of the same mount without following a link, giving its owner all permissions first.
 func openUp(parent *os.File, name string, home mountID) (*os.File, error) {
 	path := filepath.Join(parent.Name(), name)
@@ -175,11 +177,7 @@ func openUp(parent *os.File, name string, home mountID) (*os.File, error) {
 
 // openUpTree gives the directory's owner, which a task may have taken them from, all permissions.
 func openUpTree(parent *os.File, name string) error {
-	home, err := mountOf(parent)
-	if err != nil {
-		return err
-	}
-	top, err := openUp(parent, name, home)
+	top, _, err := openTop(parent, name)
 	if err != nil {
 		return err
 	}
