@@ -102,8 +102,9 @@ func (v *Running) AwaitEnd() int {
 // StopBy ends the server with a signal and returns its exit code.
 func (v *Running) StopBy(sig os.Signal) int {
 	v.T.Helper()
-	if err := v.Cmd.Process.Signal(sig); err != nil {
+	code, err := v.Stop(sig)
+	if err != nil {
 		v.T.Fatal(err)
 	}
-	return v.AwaitEnd()
+	return code
 }

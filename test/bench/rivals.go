@@ -22,15 +22,7 @@ type rival struct {
 
 // rivals compares with programs from npm that run a command in a sandbox: each start of theirs makes one.
 func (b *bench) rivals() error {
-	workspace, err := b.workspace()
-	if err != nil {
-		return err
-	}
-	t, err := b.newTask(workspace)
-	if err != nil {
-		return err
-	}
-	c, err := command(smallest, workspace)
+	workspace, t, c, err := b.smallest()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"sekisho/internal/sandbox"
 )
 
 const smallest = "/usr/bin/true"
@@ -87,6 +89,18 @@ func (b *bench) compare(entries ...entry) error {
 	return nil
 }
 
+// smallest declares a task, and the smallest program in its workspace.
+func (b *bench) smallest() (workspace string, t *task, c sandbox.Command, err error) {
+	if workspace, err = b.workspace(); err != nil {
+		return "", nil, c, err
+	}
+	if t, err = b.newTask(workspace); err != nil {
+		return "", nil, c, err
+	}
+	c, err = command(smallest, workspace)
+	return workspace, t, c, err
+}
+
 // workspace makes the directory that tasks may write and run programs from.
 func (b *bench) workspace() (string, error) {
 	dir := filepath.Join(b.dir, "workspace")
@@ -154,15 +168,7 @@ func (b *bench) bubblewrap() error {
 		notRun(name, "bubblewrap cannot make its namespaces here: "+err.Error())
 		return nil
 	}
-	workspace, err := b.workspace()
-	if err != nil {
-		return err
-	}
-	t, err := b.newTask(workspace)
-	if err != nil {
-		return err
-	}
-	c, err := command(smallest, workspace)
+	workspace, t, c, err := b.smallest()
 	if err != nil {
 		return err
 	}
