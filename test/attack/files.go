@@ -280,14 +280,14 @@ func protectedFiles(w *world) {
 	}
 	plant := shell("", "mkdir -p new/.git/hooks .husky; echo x >new/.git/hooks/pre-push; echo x >.husky/pre-commit; echo x >.envrc; chmod 0 new", nil)
 	w.outside(plant.args...)
-	w.inside(plant.args...)
+	planted := w.inside(plant.args...)
 	status, err := w.v.finish(w.ctx)
 	for _, l := range []*layout{w.real, w.twin} {
 		os.Chmod(l.W+"/new", 0o700)
 	}
 	for _, path := range []string{"/new/.git/hooks", "/.husky", "/.envrc"} {
 		control := there(w.twin.W + path)
-		w.check("a new "+path+", made by a program", err == nil && control && !there(w.real.W+path), "gone after the task; control %v; %s", control, field(status, "last_error"))
+		w.check("a new "+path+", made by a program", err == nil && control && planted.OK && !there(w.real.W+path), "gone after the task; control %v; %s", control, field(status, "last_error"))
 	}
 	kept, _ := filepath.Glob(w.s.dir + "/state/agent-mcp/quarantine/*/*")
 	w.check("what was moved is in the quarantine and in the audit", len(kept) >= 3 && strings.Count(w.s.audit(), `"file.quarantine"`) >= 3, "%d names there", len(kept))
