@@ -140,7 +140,8 @@ func TestReport42AMessageThatIsTooLarge(t *testing.T) {
 // report 43
 // proves R-CONN-09, R-PRI-01
 func TestReport43AnAnswerThatIsTooLarge(t *testing.T) {
-	server := appserver.Start(t, appserver.Scripts(ready(), appserver.HugeAnswer("thread/read", 40<<20), appserver.HugeAnswer("thread/read", 65<<20)))
+	pages := readable(appserver.Thread("t"), nil)[1:]
+	server := appserver.Start(t, appserver.Scripts(ready(), pages, appserver.HugeAnswer("thread/read", 40<<20), appserver.HugeAnswer("thread/read", 65<<20)))
 	var s setup
 	s.over(t, server, "")
 	d := startOn(t, server, s)

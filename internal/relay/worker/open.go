@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -56,32 +57,42 @@ func (s *session) open(ctx context.Context, id relay.ThreadID) error {
 	return s.read(ctx, id)
 }
 
-// read fetches the newest pages of a thread and opens it. What they say about the changes of a card that waits is told to it.
+// read fetches the newest pages of a thread that somebody waits for, and opens it. All three calls are made at once: a server far away
+// answers after one round trip, not three.
 func (s *session) read(ctx context.Context, id relay.ThreadID) error {
-	err := s.fetch(ctx, id)
+	return s.readBy(ctx, id, func(calls ...func() error) error {
+		var under sync.WaitGroup
+		problems := make([]error, len(calls))
+		for i, call := range calls {
+			under.Go(func() { problems[i] = call() })
+		}
+		under.Wait()
+		return cmp.Or(problems...)
+	})
+}
+
+// readBy is read with the calls made by ask, which returns the first one's problem rather than another's: the thread's own says best
+// what is wrong. What the pages say about the changes of a card that waits is told to it.
+func (s *session) readBy(ctx context.Context, id relay.ThreadID, ask func(calls ...func() error) error) error {
+	err := s.fetch(ctx, id, ask)
 	if err == nil {
 		s.tellChanges(id)
 	}
 	return err
 }
 
-func (s *session) fetch(ctx context.Context, id relay.ThreadID) error {
+func (s *session) fetch(ctx context.Context, id relay.ThreadID, ask func(calls ...func() error) error) error {
 	w := s.w
 	var meta codex.ThreadReadResult
 	var turns codex.TurnsListResult
 	var items codex.ItemsListResult
 	askTurns, askItems := history.NewestTurns(id), history.NewestItems(id)
-	// All three are asked for at once: a server far away answers after one round trip, not three.
-	var calls sync.WaitGroup
-	var problems [3]error
-	calls.Go(func() { problems[0] = s.call(ctx, codex.ThreadRead, codex.ThreadReadParams{ThreadID: id}, &meta) })
-	calls.Go(func() { problems[1] = s.call(ctx, codex.ThreadTurnsList, askTurns, &turns) })
-	calls.Go(func() { problems[2] = s.call(ctx, codex.ThreadItemsList, askItems, &items) })
-	calls.Wait()
-	for _, err := range problems { // the thread's own first: it says best what is wrong
-		if err != nil {
-			return s.readProblem(id, err)
-		}
+	err := ask(
+		func() error { return s.call(ctx, codex.ThreadRead, codex.ThreadReadParams{ThreadID: id}, &meta) },
+		func() error { return s.call(ctx, codex.ThreadTurnsList, askTurns, &turns) },
+		func() error { return s.call(ctx, codex.ThreadItemsList, askItems, &items) })
+	if err != nil {
+		return s.readProblem(id, err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,9 +128,18 @@ func (s *session) readProblem(id relay.ThreadID, err error) error {
 	return err
 }
 
-// resync reads an open thread again after notifications were lost; read-only.
+// resync reads an open thread again after notifications were lost; read-only. Nobody asked for it, so it makes one call after the other
+// and leaves the server's places to what somebody waits for.
 func (s *session) resync(id relay.ThreadID) {
-	if err := s.read(s.ctx, id); err != nil && s.ctx.Err() == nil {
+	err := s.readBy(s.ctx, id, func(calls ...func() error) error {
+		for _, call := range calls {
+			if err := call(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil && s.ctx.Err() == nil {
 		s.log.Warn("reading a thread again failed", "err", codeOf(err))
 	}
 }
