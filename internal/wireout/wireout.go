@@ -6,7 +6,8 @@
 // takes the private descriptor, reaches the client. Main imports it first, and it depends on nothing that could print,
 // so that it runs before every package of this module.
 //
-// The other roles (apply, show, --help, --version, a sandbox's first process) keep their standard output.
+// The other roles (apply, show, --help, --version) keep their standard output. The launcher of sandboxes, which is this program
+// without arguments too, has none.
 package wireout
 
 import (

@@ -113,7 +113,7 @@ func elapsed(results []result) time.Duration {
 	return sum
 }
 
-// gitRepository is made on the host: what git reads as configuration cannot be made inside (A-POL-13).
+// gitRepository is made on the host, as a person's repository is: its configuration and hooks are read-only inside (A-POL-13).
 func gitRepository(dir string) error {
 	cmd := exec.Command("git", "init", "-q", "-b", "main", dir)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")

@@ -8,8 +8,8 @@ import "sekisho/internal/fileop"
 
 // Options are what every backend needs from the program.
 type Options struct {
-	// Program is the absolute path of this product's executable: the sandbox's first process runs it again. Any user that
-	// the server runs as must be able to execute it.
+	// Program is the absolute path of this product's executable: the launcher of sandboxes is the same program again. Any
+	// user that the server runs as must be able to execute it.
 	Program string
 	// Files performs the backend's durable effects.
 	Files fileop.FS

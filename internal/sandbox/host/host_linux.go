@@ -10,8 +10,8 @@ func Open(o Options) (sandbox.Backend, error) {
 	return linux.New(linux.Options{Program: o.Program, Files: o.Files, Cgroup: o.Cgroup, Network: o.Network})
 }
 
-// Child is the first thing main asks. True means that this process was started inside a sandbox and has finished: main
-// returns at once and runs nothing else. The first process of a sandbox ends before main: importing this package is enough.
+// Child is the first thing main asks. True means that preflight started this process inside a throw-away sandbox: main
+// returns at once and runs nothing else. The launcher of sandboxes ends before main: importing this package is enough.
 func Child() bool { return linux.Child() }
 
 // Close is the last thing main does: it ends the helper process that makes sandboxes and waits for it, so that nothing is

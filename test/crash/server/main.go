@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command server is agent-mcp with one difference: it kills itself at its k-th durable effect (A-TX-04). Everything else is
-// the product: the same lifecycle, the same backend, the same first process of the sandbox.
+// the product: the same lifecycle, the same backend, the same launcher of sandboxes.
 //
 //	CRASH_AT=k     die, by SIGKILL, instead of performing the k-th counted call; 0 or unset never
 //	CRASH_TRACE=F  append each counted call to file F, so that the test knows where it died
