@@ -1,6 +1,7 @@
 package rootio
 
 import (
+	"errors"
 	"os"
 	"syscall"
 	"testing"
@@ -35,6 +36,35 @@ func TestAChildIsBelowItsDirectory(t *testing.T) {
 	if info.Kind != File {
 		t.Errorf("a file of the directory is %v", info.Kind)
 	}
+}
+
+// What is opened below a directory for its names is a directory of the same mount.
+//
+// proves A-POL-02, A-POL-14
+func TestADirectoryBelowIsOfTheSameMount(t *testing.T) {
+	v := newWorld(t)
+	must(t, os.Symlink("d", v.w+"/tod"))
+	slash, err := os.Open("/")
+	must(t, err)
+	defer slash.Close()
+	dir, err := os.Open(v.w)
+	must(t, err)
+	defer dir.Close()
+	for name, want := range map[string]error{"d": nil, "tod": syscall.ENOTDIR, "f": syscall.ENOTDIR, "..": syscall.EXDEV, "../out": syscall.EXDEV} {
+		f, err := openBelow(dir, name)
+		closeAll(f)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	f, err := openBelow(slash, "proc")
+	closeAll(f)
+	if !errors.Is(err, syscall.EXDEV) {
+		t.Errorf("another mount is entered: %v", err)
+	}
+	control, err := os.Open("/proc") // it is there
+	must(t, err)
+	closeAll(control)
 }
 
 // A link of a process file system is no path: it leads to whatever object the process has.
