@@ -7,12 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"go.uber.org/goleak"
 
 	"sekisho/internal/agent/mcpserver/httpd"
 )
@@ -325,24 +324,9 @@ func TestManyRequestsOverHTTPLeaveNothing(t *testing.T) {
 		}
 	}
 	round(10)
-	before := settled()
+	leaks := goleak.IgnoreCurrent()
 	round(500)
-	if after := settled(); after > before {
-		t.Errorf("%d goroutines before, %d after", before, after)
-	}
-}
-
-// settled is the number of goroutines once it has not fallen for a while.
-func settled() int {
-	n := runtime.NumGoroutine()
-	for range 100 {
-		runtime.Gosched()
-		time.Sleep(time.Millisecond)
-		if now := runtime.NumGoroutine(); now < n {
-			n = now
-		}
-	}
-	return n
+	goleak.VerifyNone(t, leaks)
 }
 
 func FuzzRoutingHeaders(f *testing.F) {

@@ -53,12 +53,13 @@ type house struct {
 	mu      sync.Mutex
 	records []Record
 	log     *bytes.Buffer
+	idle    chan struct{} // a token for each connection that begins to wait for its next request, as long as they fit
 }
 
 // open starts a server on a port of its own; change may alter its configuration.
 func open(t *testing.T, change func(*Config)) *house {
 	t.Helper()
-	h := &house{inside: &inside{}, log: &bytes.Buffer{}}
+	h := &house{inside: &inside{}, log: &bytes.Buffer{}, idle: make(chan struct{}, MaxConnections)}
 	c := Config{Addr: netip.MustParseAddrPort("127.0.0.1:0"), Answer: h.inside, Owner: func(*net.TCPConn) (int, error) { return 7, nil }, Self: 7,
 		Record: func(r Record) { h.mu.Lock(); h.records = append(h.records, r); h.mu.Unlock() },
 		Log:    slog.New(slog.NewTextHandler(h.log, nil))}
@@ -68,6 +69,16 @@ func open(t *testing.T, change func(*Config)) *house {
 	var err error
 	if h.Server, err = Listen(c); err != nil {
 		t.Fatal(err)
+	}
+	note := h.http.ConnState
+	h.http.ConnState = func(c net.Conn, s http.ConnState) {
+		note(c, s)
+		if s == http.StateIdle {
+			select {
+			case h.idle <- struct{}{}:
+			default:
+			}
+		}
 	}
 	served := make(chan error, 1)
 	go func() { served <- h.Serve() }()
