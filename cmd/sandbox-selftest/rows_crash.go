@@ -5,14 +5,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
+
+	"sekisho/test/agentsite"
 )
 
 // crashes kills the server at every durable step of making and removing the task's grants (control groups and journal),
@@ -121,46 +121,16 @@ func killed(err error) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-var instanceID = regexp.MustCompile(`instance=([0-9a-f]{16})`)
-
 // leftovers looks for an instance directory, a control group or a process of the site's servers.
 func (s *site) leftovers() error {
 	var errs []error
 	if left, err := os.ReadDir(s.dir + "/state/agent-mcp/instances"); err != nil || len(left) > 0 {
 		errs = append(errs, fmt.Errorf("instances %v %v", left, err))
 	}
-	logs, _ := filepath.Glob(s.dir + "/stderr-*")
-	ids := map[string]bool{}
-	for _, l := range logs {
-		for _, m := range instanceID.FindAllStringSubmatch(s.read(l), -1) {
-			ids[m[1]] = true
-		}
+	names, _ := filepath.Glob(s.dir + "/stderr-*") // the pattern is well-formed
+	var logs []string
+	for _, name := range names {
+		logs = append(logs, s.read(name))
 	}
-	if len(ids) == 0 {
-		errs = append(errs, errors.New("no instance id in the logs: nothing to look for"))
-	}
-	filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
-		for id := range ids {
-			if err == nil && d.IsDir() && strings.Contains(d.Name(), id) {
-				errs = append(errs, fmt.Errorf("control group %s", path))
-			}
-		}
-		return nil
-	})
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if strings.Trim(e.Name(), "0123456789") != "" {
-			continue
-		}
-		view := s.read("/proc/"+e.Name()+"/cgroup") + s.read("/proc/"+e.Name()+"/mountinfo")
-		for id := range ids {
-			if strings.Contains(view, id) {
-				errs = append(errs, fmt.Errorf("process %s of instance %s", e.Name(), id))
-			}
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, agentsite.Traces(logs...))...)
 }

@@ -78,24 +78,27 @@ func TestMeasureCountsWhatIsThere(t *testing.T) {
 }
 
 // chain makes a chain of n directories below dir.
-func chain(t *testing.T, dir string, n int) {
+func chain(t *testing.T, dir string, n int) { unix.Close(nest(t, dir, "d", n)) }
+
+// nest makes directories of one name in each other, n of them below dir, and opens the innermost.
+func nest(t *testing.T, dir, name string, n int) int {
 	t.Helper()
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range n {
-		if err := unix.Mkdirat(fd, "d", 0o700); err != nil {
+		if err := unix.Mkdirat(fd, name, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		next, err := unix.Openat(fd, "d", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		next, err := unix.Openat(fd, name, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		unix.Close(fd)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fd = next
 	}
-	unix.Close(fd)
+	return fd
 }
 
 // proves A-SBX-08

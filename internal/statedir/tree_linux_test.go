@@ -81,25 +81,11 @@ func TestRemoveTreeTakesHostileContent(t *testing.T) {
 // deep nests directories far beyond PATH_MAX, with a link to out at the bottom.
 func deep(t *testing.T, tree string, levels int, out string) {
 	t.Helper()
-	fd, err := unix.Open(tree, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range levels {
-		if err := unix.Mkdirat(fd, "a-rather-long-name", 0o700); err != nil {
-			t.Fatal(err)
-		}
-		next, err := unix.Openat(fd, "a-rather-long-name", unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		unix.Close(fd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fd = next
-	}
+	fd := nest(t, tree, "a-rather-long-name", levels)
+	defer unix.Close(fd)
 	if err := unix.Symlinkat(out, fd, "link"); err != nil {
 		t.Fatal(err)
 	}
-	unix.Close(fd)
 }
 
 // proves A-TX-01

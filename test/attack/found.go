@@ -67,15 +67,8 @@ var foundAttacks = []attack{
 			args       map[string]any
 		}{{"file_read of a FIFO", "file_read", whole("W/pipes/p")}, {"its metadata", "file_read", map[string]any{"path": "W/pipes/p", "mode": "metadata"}}, {"file_search beside it", "file_search", found("W/pipes")},
 			{"tail of it", "file_search", map[string]any{"root": "W/pipes/p", "mode": "tail", "query": "", "tail_lines": 5}}, {"file_edit of it", "file_edit", overwrite("W/pipes/p")}} {
-			args := map[string]any{}
-			for k, v := range c.args {
-				if s, ok := v.(string); ok {
-					v = w.real.path(s)
-				}
-				args[k] = v
-			}
 			begun := time.Now()
-			r, err := w.v.call(w.ctx, c.tool, args)
+			r, err := w.v.call(w.ctx, c.tool, w.arguments(c.args))
 			took := time.Since(begun)
 			w.check(c.what+", also where the start of a task looks", hangs && err == nil && took < 5*time.Second, "%v %s after %d ms; an ordinary open hangs", r.OK, r.Code, took.Milliseconds())
 		}

@@ -262,17 +262,22 @@ type asked struct {
 	careless   func(l *layout) bool
 }
 
+// arguments are those of a tool call whose texts layout.words reads.
+func (w *world) arguments(given map[string]any) map[string]any {
+	args := map[string]any{}
+	for k, v := range given {
+		if s, ok := v.(string); ok {
+			v = w.real.path(s)
+		}
+		args[k] = v
+	}
+	return args
+}
+
 func (w *world) toolRefused(all ...asked) {
 	for _, a := range all {
 		works := a.careless(w.twin)
-		args := map[string]any{}
-		for k, v := range a.args {
-			if s, ok := v.(string); ok {
-				v = w.real.path(s)
-			}
-			args[k] = v
-		}
-		r, err := w.v.call(w.ctx, a.tool, args)
+		r, err := w.v.call(w.ctx, a.tool, w.arguments(a.args))
 		switch {
 		case err != nil:
 			w.row(failed, a.what, "the product: "+err.Error())

@@ -147,15 +147,8 @@ func bounded(w *world) {
 		{"a program of 3 GiB to be hashed", "process_run", map[string]any{"executable": "W/prog", "args": []string{}, "cwd": "W", "stdin": nil, "timeout_seconds": 2}},
 		{"output of 500 MB", "process_run", map[string]any{"executable": "sh", "args": []string{"-c", "yes | head -c 500000000"}, "cwd": "W", "stdin": nil, "timeout_seconds": 30}},
 	} {
-		args := map[string]any{}
-		for k, v := range c.args {
-			if s, ok := v.(string); ok {
-				v = w.real.path(s)
-			}
-			args[k] = v
-		}
 		begun := time.Now()
-		r, err := w.v.call(w.ctx, c.tool, args)
+		r, err := w.v.call(w.ctx, c.tool, w.arguments(c.args))
 		took := time.Since(begun)
 		w.check(c.what, err == nil && took < 20*time.Second && len(r.Text) < 4<<20, "answered after %d ms with %d bytes: %v %s; the server uses %s", took.Milliseconds(), len(r.Text), r.OK, r.Code, w.resident())
 	}

@@ -54,14 +54,7 @@ func swapped(w *world) {
 	stop1, stop2 := w.swapping(w.real.W+"/e", w.real.W+"/trap"), w.swapping(w.real.W+"/h", w.real.W+"/k")
 	for end := time.Now().Add(w.race); time.Now().Before(end); {
 		for _, c := range calls {
-			args := map[string]any{}
-			for k, v := range c.args {
-				if s, ok := v.(string); ok {
-					v = w.real.path(s)
-				}
-				args[k] = v
-			}
-			r, err := w.v.call(w.ctx, c.tool, args)
+			r, err := w.v.call(w.ctx, c.tool, w.arguments(c.args))
 			if err != nil {
 				// Between two tasks the root may hold nothing that a survey can pin.
 				refused[c.tool]++

@@ -6,11 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -88,8 +86,6 @@ func (s *site) log() string {
 	return string(data)
 }
 
-var instanceID = regexp.MustCompile(`instance=([0-9a-f]{16})`)
-
 // left lists what is left of ended servers, without records of MCP tasks where a site may have them.
 func (s *site) left() ([]string, error) {
 	pattern := "*"
@@ -107,43 +103,18 @@ func (s *site) leftovers() error {
 	if len(left) > 0 || err != nil {
 		errs = append(errs, fmt.Errorf("instances: %v %v", left, err))
 	}
-	ids := map[string]bool{}
-	for _, m := range instanceID.FindAllStringSubmatch(s.log(), -1) {
-		ids[m[1]] = true
-	}
-	if len(ids) == 0 {
-		errs = append(errs, errors.New("no instance id in the log: nothing to look for"))
-	}
-	filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
-		for id := range ids {
-			if err == nil && d.IsDir() && strings.Contains(d.Name(), id) {
-				errs = append(errs, fmt.Errorf("control group %s", path))
-			}
-		}
-		return nil
-	})
-	return errors.Join(append(errs, s.processes(ids))...)
+	return errors.Join(append(errs, agentsite.Traces(s.log()), s.processes())...)
 }
 
-// processes looks for a process that belongs to the site: by its control group, its directory or its mounts.
-func (s *site) processes(ids map[string]bool) error {
-	entries, err := os.ReadDir("/proc")
+// processes looks for a process that works in the site's workspace.
+func (s *site) processes() error {
+	all, err := filepath.Glob("/proc/[0-9]*/cwd")
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if strings.Trim(e.Name(), "0123456789") != "" || e.Name() == fmt.Sprint(os.Getpid()) {
-			continue
-		}
-		groups, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cgroup"))
-		mounts, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "mountinfo"))
-		for id := range ids {
-			if strings.Contains(string(groups), id) || strings.Contains(string(mounts), id) {
-				return fmt.Errorf("process %s of instance %s is alive", e.Name(), id)
-			}
-		}
-		if cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd")); err == nil && strings.HasPrefix(cwd, s.workspace) {
-			return fmt.Errorf("process %s works in the workspace", e.Name())
+	for _, link := range all {
+		if cwd, err := os.Readlink(link); err == nil && strings.HasPrefix(cwd, s.workspace) {
+			return fmt.Errorf("%s is in the workspace", link)
 		}
 	}
 	return nil

@@ -292,15 +292,21 @@ func TestCancelledNotificationCancelsTheTask(t *testing.T) {
 	})
 }
 
+// accepting is a connection whose request 7 is with the runtime, which waits to accept it.
+func accepting(t *testing.T) (*fakeRuntime, pipe, chan error) {
+	rt := &fakeRuntime{block: make(chan struct{}), entered: make(chan struct{}, 1)}
+	p, done := connect(t, newServer(rt, io.Discard))
+	p.send(initialize)
+	p.receive()
+	p.send(call(`7`, "agent_run", `{"request":"x"}`))
+	<-rt.entered
+	return rt, p, done
+}
+
 // proves A-RUN-04
 func TestCancelledWhileBeingAcceptedIsNotAnsweredAndCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rt := &fakeRuntime{block: make(chan struct{}), entered: make(chan struct{}, 1)}
-		p, done := connect(t, newServer(rt, io.Discard))
-		p.send(initialize)
-		p.receive()
-		p.send(call(`7`, "agent_run", `{"request":"x"}`))
-		<-rt.entered
+		rt, p, done := accepting(t)
 		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}` + "\n")
 		synctest.Wait()
 		close(rt.block)
@@ -323,12 +329,7 @@ func TestCancelledWhileBeingAcceptedIsNotAnsweredAndCancelled(t *testing.T) {
 
 func TestAnswersAreDrainedAtTheEndOfInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rt := &fakeRuntime{block: make(chan struct{}), entered: make(chan struct{}, 1)}
-		p, done := connect(t, newServer(rt, io.Discard))
-		p.send(initialize)
-		p.receive()
-		p.send(call(`7`, "agent_run", `{"request":"x"}`))
-		<-rt.entered
+		rt, p, done := accepting(t)
 		p.in.Close()
 		synctest.Wait()
 		select {

@@ -116,12 +116,7 @@ func (c *Cache) Ensure(ctx context.Context, binary, version string, surface code
 	if err := c.manifest.Verify(binary, version); err != nil {
 		return nil, err
 	}
-	parent, err := statedir.OpenPrivate(c.fsys, filepath.Join(c.root, "schemas", version))
-	if err != nil {
-		return nil, err
-	}
-	defer parent.Close()
-	unlock, err := c.lock(ctx, parent)
+	parent, unlock, err := c.locked(ctx, "schemas", version)
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +136,19 @@ func (c *Cache) Ensure(ctx context.Context, binary, version string, surface code
 		return nil, err
 	}
 	return c.Schema(version, surface)
+}
+
+// locked opens a directory of the cache in which nobody else generates until unlock, which closes it.
+func (c *Cache) locked(ctx context.Context, below ...string) (parent *os.File, unlock func(), err error) {
+	parent, err = statedir.OpenPrivate(c.fsys, filepath.Join(append([]string{c.root}, below...)...))
+	if err != nil {
+		return nil, nil, err
+	}
+	release, err := c.lock(ctx, parent)
+	if err != nil {
+		return nil, nil, errors.Join(err, parent.Close())
+	}
+	return parent, func() { release(); parent.Close() }, nil
 }
 
 // lock waits until nobody else generates in parent, and removes what interrupted runs have left there.

@@ -9,7 +9,6 @@ import (
 
 	"sekisho/internal/relay/codex"
 	"sekisho/internal/relay/locate"
-	"sekisho/internal/statedir"
 )
 
 // State says how a method's contract differs from the pinned one.
@@ -146,12 +145,7 @@ func usedChanges(a, b *Schema) []string {
 
 // once generates a surface beside the cache and forgets it.
 func (c *Cache) once(ctx context.Context, binary string, surface codex.Surface) (*Schema, error) {
-	parent, err := statedir.OpenPrivate(c.fsys, filepath.Join(c.root, "judged"))
-	if err != nil {
-		return nil, err
-	}
-	defer parent.Close()
-	unlock, err := c.lock(ctx, parent)
+	parent, unlock, err := c.locked(ctx, "judged")
 	if err != nil {
 		return nil, err
 	}

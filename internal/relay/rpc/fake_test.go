@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sekisho/internal/fault"
@@ -216,6 +217,17 @@ func start(t testing.TB, w *wire, r *record) *Client {
 		c.Wait()
 	})
 	return c
+}
+
+// stalled is a client whose front end takes one notification and nothing from then on. It belongs into a bubble.
+func stalled(t testing.TB) (*wire, *record, *Client) {
+	t.Helper()
+	w, r := newWire(), newRecord()
+	r.stall = make(chan struct{})
+	c := start(t, w, r)
+	w.say(`{"method":"thread/closed","params":{"threadId":"t"}}`)
+	synctest.Wait()
+	return w, r, c
 }
 
 func ids(t testing.TB, frame string) string {

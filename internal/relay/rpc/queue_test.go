@@ -30,11 +30,7 @@ func delta(item, text string) string {
 // proves R-CONN-09, R-REC-11
 func TestDeltasAreJoinedBehindAStalledPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, r := newWire(), newRecord()
-		r.stall = make(chan struct{})
-		c := start(t, w, r)
-		w.say(`{"method":"thread/closed","params":{"threadId":"t"}}`)
-		synctest.Wait()
+		w, r, c := stalled(t)
 		var want strings.Builder
 		for i := range 20_000 {
 			text := fmt.Sprint(i, " ")
@@ -72,11 +68,7 @@ func TestOverflowIsAnExplicitSyncFailure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, r := newWire(), newRecord()
-				r.stall = make(chan struct{})
-				c := start(t, w, r)
-				w.say(`{"method":"thread/closed","params":{"threadId":"t"}}`)
-				synctest.Wait()
+				w, r, c := stalled(t)
 				w.say(fmt.Sprintf(approval, "0"))
 				for i := range tc.n {
 					w.say(delta(fmt.Sprint("i", i), tc.text))
@@ -156,11 +148,7 @@ func TestASilencedQueueTakesEndsOnly(t *testing.T) {
 // proves R-PRI-01
 func TestRequestsThatAreWithdrawnFillNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, r := newWire(), newRecord()
-		r.stall = make(chan struct{})
-		c := start(t, w, r)
-		w.say(`{"method":"thread/closed","params":{"threadId":"t"}}`)
-		synctest.Wait()
+		w, _, c := stalled(t)
 		for i := range 5 * MaxPending {
 			w.say(fmt.Sprintf(approval, fmt.Sprint(i)), fmt.Sprintf(`{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":%d}}`, i))
 		}

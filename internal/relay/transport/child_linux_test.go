@@ -218,14 +218,7 @@ func TestChildFrameLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := conn.Read(t.Context()); err != nil || len(got) != 1000 {
-		t.Errorf("the largest frame: %d bytes, %v", len(got), err)
-	}
-	for range 2 {
-		if _, err := conn.Read(t.Context()); fault.CodeOf(err) != fault.ConnectionInboundTooLarge || ClassOf(err) != Config {
-			t.Errorf("one byte more: %v", err)
-		}
-	}
+	largestOnly(t, conn)
 }
 
 // proves R-REC-07

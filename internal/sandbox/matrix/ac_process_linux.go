@@ -79,21 +79,7 @@ var attackProcessCases = []Case{
 			probe{"perf", words("perf"), reached, true}, probe{"keyring", words("keyctl"), reached, false})
 	})},
 	{"AC-35", "daemon: own session, forked twice, ignoring TERM; the entry ends, the time is over, the Job ends", "dead, all three", in(development, func(w *world) {
-		w.outside("/bin/sh", "-c", w.twin.Payload+" daemonize "+w.twin.W+"/beat 5 >/dev/null")
-		if !grows(w.ctx, w.twin.W+"/beat") {
-			w.Block("the daemon", "it does not outlive its starter on the host")
-		}
-		w.inside("/bin/sh", "-c", daemon(w.real))
-		w.dead("the entry ends")
-		c, err := w.command(w.real.W, "/bin/sh", "-c", daemon(w.real)+"sleep 60")
-		if err != nil {
-			w.Fail("the shell", "%v", err)
-			return
-		}
-		c.Timeout = 1500 * time.Millisecond
-		o := w.start(c)
-		w.Check("the time limit", fault.CodeOf(o.fault) == fault.ResourceTimeLimit, "%v", o)
-		w.dead("the time limit")
+		w.daemonsEnd()
 		w.closing()
 	})},
 	{"AC-36", "fork bomb with a time limit", "dead, and the host has none of it left", in(development, func(w *world) {

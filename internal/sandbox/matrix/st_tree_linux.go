@@ -52,22 +52,7 @@ func daemon(l *layout) string { return l.Payload + " daemonize " + l.W + "/beat 
 
 func theTree(ctx context.Context, env Env, r *Report) {
 	in(development, func(w *world) {
-		// The control of everything below: unconfined, the daemon outlives its starter.
-		w.outside("/bin/sh", "-c", w.twin.Payload+" daemonize "+w.twin.W+"/beat 5 >/dev/null")
-		if !grows(w.ctx, w.twin.W+"/beat") {
-			w.Block("the daemon", "it does not outlive its starter on the host")
-		}
-		w.inside("/bin/sh", "-c", daemon(w.real))
-		w.dead("the entry ends")
-		c, err := w.command(w.real.W, "/bin/sh", "-c", daemon(w.real)+"sleep 60")
-		if err != nil {
-			w.Fail("the shell", "%v", err)
-			return
-		}
-		c.Timeout = 1500 * time.Millisecond
-		o := w.start(c)
-		w.Check("the time limit", fault.CodeOf(o.fault) == fault.ResourceTimeLimit, "%v", o)
-		w.dead("the time limit")
+		w.daemonsEnd()
 		if control := w.outside("/bin/sh", "-c", "sleep 2; echo late"); !contains(control.text, "late") {
 			w.Block("the time limit", "the control: %v", control)
 		}
@@ -111,6 +96,26 @@ func theTree(ctx context.Context, env Env, r *Report) {
 // what POSIX shared memory is, too), pipes, connected sockets, SysV shared memory and messages, and page tables.
 var memoryKinds = [][]string{{"alloc", "160"}, {"alloc-memfd", "160"}, {"alloc-file", "60", "/dev/shm/sekisho-matrix"}, {"alloc-pipes", "64", "0"},
 	{"alloc-sockets", "160", "0"}, {"alloc-sysv", "160", "0"}, {"alloc-messages", "64", "0"}, {"alloc-tables", "160", "0"}}
+
+// daemonsEnd requires that a daemon is dead when its entry has ended, and when the time is over. The control: unconfined it outlives
+// its starter.
+func (w *world) daemonsEnd() {
+	w.outside("/bin/sh", "-c", w.twin.Payload+" daemonize "+w.twin.W+"/beat 5 >/dev/null")
+	if !grows(w.ctx, w.twin.W+"/beat") {
+		w.Block("the daemon", "it does not outlive its starter on the host")
+	}
+	w.inside("/bin/sh", "-c", daemon(w.real))
+	w.dead("the entry ends")
+	c, err := w.command(w.real.W, "/bin/sh", "-c", daemon(w.real)+"sleep 60")
+	if err != nil {
+		w.Fail("the shell", "%v", err)
+		return
+	}
+	c.Timeout = 1500 * time.Millisecond
+	o := w.start(c)
+	w.Check("the time limit", fault.CodeOf(o.fault) == fault.ResourceTimeLimit, "%v", o)
+	w.dead("the time limit")
+}
 
 // dead requires that the daemon's heart stopped.
 func (w *world) dead(when string) {

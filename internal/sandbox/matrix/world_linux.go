@@ -44,19 +44,13 @@ type change func(w *world, p *policy.SandboxPolicy) error
 
 // in makes a Judge that works in a world of its own with an open sandbox of the given profile.
 func in(profile string, play func(w *world), changes ...change) func(context.Context, Env, *Report) {
-	return func(ctx context.Context, env Env, r *Report) {
-		w := &world{Report: r, ctx: ctx, env: env}
-		defer w.close()
-		if err := w.prepare(profile, changes); err != nil {
-			r.Block("fixture", "%v", err)
-			return
-		}
+	return apart(profile, func(w *world) {
 		if err := w.open(); err != nil {
-			r.Fail("opening the sandbox", "%v", err)
+			w.Fail("opening the sandbox", "%v", err)
 			return
 		}
 		play(w)
-	}
+	}, changes...)
 }
 
 // apart is in without opening the sandbox: the case does that.

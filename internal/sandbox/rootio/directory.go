@@ -61,22 +61,7 @@ func (t *Target) descend(dir *os.File, like Info) (*Target, error) {
 }
 
 func (t *Target) settle(made, dir *os.File, like Info) error {
-	perm, who := 0o755|t.above.Mode&fs.ModeSetgid, t.newOwner()
-	if like.Kind == Dir {
-		perm, who = like.Mode, owner{like.UID, like.GID}
-	}
-	if err := own(made, who); err != nil {
-		return err
-	}
-	if like.Kind == Dir {
-		if err := like.Attributes.give(made); err != nil {
-			return pathError(t.path, err)
-		}
-	}
-	if err := t.set.fsys.Chmod(made, perm); err != nil {
-		return err
-	}
-	if err := t.set.fsys.Sync(made); err != nil { // owner and mode, before the name leads to them
+	if err := t.become(made, Dir, like, 0o755|t.above.Mode&fs.ModeSetgid); err != nil { // before the name leads to it
 		return err
 	}
 	return t.set.fsys.Sync(dir)

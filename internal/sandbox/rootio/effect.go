@@ -143,19 +143,25 @@ func (t *Target) Finish(f *os.File, like Info) error {
 
 // FinishOld is Finish for the very bytes that the object described by like had: nothing of its mode is taken away.
 func (t *Target) FinishOld(f *os.File, like Info) error {
-	perm, who := fs.FileMode(0o644), t.newOwner()
-	if like.Kind == File {
-		perm, who = like.Mode, owner{like.UID, like.GID}
+	return t.become(f, File, like, 0o644)
+}
+
+// become gives a new object of a kind owner, attributes and mode of the one that like describes, or, when that is of no such kind,
+// those of a new one, and flushes it.
+func (t *Target) become(f *os.File, kind Kind, like Info, mode fs.FileMode) error {
+	who := t.newOwner()
+	if like.Kind == kind {
+		mode, who = like.Mode, owner{like.UID, like.GID}
 	}
 	if err := own(f, who); err != nil {
 		return err
 	}
-	if like.Kind == File {
+	if like.Kind == kind {
 		if err := like.Attributes.give(f); err != nil {
 			return pathError(t.path, err)
 		}
 	}
-	if err := t.set.fsys.Chmod(f, perm); err != nil {
+	if err := t.set.fsys.Chmod(f, mode); err != nil {
 		return err
 	}
 	return t.set.fsys.Sync(f)

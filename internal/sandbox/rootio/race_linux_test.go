@@ -13,6 +13,28 @@ import (
 	"sekisho/internal/fault"
 )
 
+// swapping exchanges the names of each pair, as fast as it can, until stop, which waits for it.
+func swapping(t *testing.T, pairs ...[2]string) (stop func()) {
+	end := make(chan struct{})
+	var swapper sync.WaitGroup
+	swapper.Go(func() {
+		for {
+			select {
+			case <-end:
+				return
+			default:
+			}
+			for _, p := range pairs {
+				if err := unix.Renameat2(unix.AT_FDCWD, p[0], unix.AT_FDCWD, p[1], unix.RENAME_EXCHANGE); err != nil {
+					t.Errorf("exchanging %q: %v", p, err)
+					return
+				}
+			}
+		}
+	})
+	return func() { close(end); swapper.Wait() }
+}
+
 // A second program swaps a directory of the workspace with a link to the secret's directory, as fast as it can, while
 // files are read, listed and written below that name. Control: a check on the path followed by a use of the path lets
 // the secret out in the same race.
@@ -23,20 +45,7 @@ func TestSwappedLinkRace(t *testing.T) {
 	must(t, os.WriteFile(v.w+"/d/s", []byte("harmless\n"), 0o644))
 	must(t, os.Symlink(v.out, v.w+"/l"))
 	s := newSet(t, v.roots(t)...)
-	stop := make(chan struct{})
-	var swapper sync.WaitGroup
-	swapper.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				if err := unix.Renameat2(unix.AT_FDCWD, v.w+"/d", unix.AT_FDCWD, v.w+"/l", unix.RENAME_EXCHANGE); err != nil {
-					panic(err)
-				}
-			}
-		}
-	})
+	stop := swapping(t, [2]string{v.w + "/d", v.w + "/l"})
 	var read, refused, leaks, control, made int
 	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); {
 		target, err := s.Resolve(v.w+"/d/s", Existing)
@@ -74,8 +83,7 @@ func TestSwappedLinkRace(t *testing.T) {
 			}
 		}
 	}
-	close(stop)
-	swapper.Wait()
+	stop()
 	if leaks != 0 {
 		t.Errorf("the secret was read %d times", leaks)
 	}
@@ -98,19 +106,7 @@ func TestWalkOfNamesThatChange(t *testing.T) {
 	must(t, os.Symlink(v.out, v.w+"/l"))
 	must(t, os.WriteFile(v.w+"/file", []byte("x"), 0o644))
 	must(t, os.Mkdir(v.w+"/z", 0o755))
-	stop := make(chan struct{})
-	var swapper sync.WaitGroup
-	swapper.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				unix.Renameat2(unix.AT_FDCWD, v.w+"/d", unix.AT_FDCWD, v.w+"/l", unix.RENAME_EXCHANGE)
-				unix.Renameat2(unix.AT_FDCWD, v.w+"/z", unix.AT_FDCWD, v.w+"/file", unix.RENAME_EXCHANGE)
-			}
-		}
-	})
+	stop := swapping(t, [2]string{v.w + "/d", v.w + "/l"}, [2]string{v.w + "/z", v.w + "/file"})
 	root, err := Exact(v.w)
 	must(t, err)
 	defer root.Close()
@@ -123,8 +119,7 @@ func TestWalkOfNamesThatChange(t *testing.T) {
 			t.Fatalf("%d directories were entered and not left", seen.deep)
 		}
 	}
-	close(stop)
-	swapper.Wait()
+	stop()
 	if seen.links == 0 || seen.entered == 0 || seen.left != seen.entered {
 		t.Errorf("%+v", seen)
 	}
