@@ -39,7 +39,7 @@ func dial(ctx context.Context, e Endpoint, connect func(context.Context, string,
 		if err != nil {
 			return nil, err
 		}
-		c.wire = &wire{Conn: raw}
+		c.wire = newWire(raw)
 		return c.wire, nil
 	})
 	if err != nil {

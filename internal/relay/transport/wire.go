@@ -10,17 +10,23 @@ import (
 // where "not one byte was handed over" can be proved.
 type wire struct {
 	net.Conn
-	received atomic.Int64
+	received    atomic.Int64
+	acknowledge func() // what was read
 
 	mu     sync.Mutex // held while bytes are handed over
 	handed int64
 	sealed bool
 }
 
+func newWire(c net.Conn) *wire { return &wire{Conn: c, acknowledge: acknowledger(c)} }
+
 // Read implements net.Conn.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	w.received.Add(int64(n))
+	if n > 0 {
+		w.acknowledge()
+	}
 	return n, err
 }
 
