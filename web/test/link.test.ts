@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Event } from "../src/contract";
+import { paths, type Event } from "../src/contract";
+import { begin } from "../src/link/begin";
 import { parseAddress } from "../src/link/key";
 import { EventParser } from "../src/link/sse";
 import { LinkError } from "../src/link/types";
@@ -37,6 +38,20 @@ test("an address can name a thread, with a key or without", () => {
   assert.deepEqual(parseAddress("#thread=t", origin), { thread: "t" });
   assert.deepEqual(parseAddress(k, origin), { key: k });
   for (const bad of ["#" + k + "&thread=", "#" + k + "&thread=a b", "#" + k + "&x=t", "#" + k + "&thread=t&thread=u", "#thread=../x", "#thread=" + "a".repeat(129), "#thread=t&" + k, "http://127.0.0.1:1/#" + k + "&thread=t"]) assert.equal(parseAddress(bad, origin), undefined, bad);
+});
+
+// proves R-UI-01
+test("a key leaves the address before it is traded, and it is traded before the tab's storage is waited for", () => {
+  const w = world(), tab = w.tab(), env = tab.env(), done: string[] = [];
+  tab.hash = "#" + key("k") + "&thread=t";
+  const begun = begin({
+    ...env,
+    fetch: (path, init) => { done.push(path); return env.fetch(path, init); },
+    history: { state: null, replaceState: (...a: [unknown, string]) => { done.push("address"); env.history.replaceState(...a); } },
+    storage: { ...env.storage, getItem: (k) => { done.push("storage"); return env.storage.getItem(k); } },
+  });
+  assert.deepEqual(done, ["address", paths.session, "storage"]);
+  assert.deepEqual([begun.key, begun.thread, begun.session], [key("k"), "t", undefined]);
 });
 
 // proves R-UI-01

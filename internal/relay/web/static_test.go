@@ -81,3 +81,20 @@ func TestKeptFilesAreOfThisEndpoint(t *testing.T) {
 		}
 	}
 }
+
+// What the first screen needs is compiled whole while it arrives; what is read later is not.
+func TestFirstScriptsAreCompiledWhole(t *testing.T) {
+	const eager = "//# allFunctionsCalledOnLoad\n"
+	first := map[string]bool{"page.js": true}
+	for _, m := range regexp.MustCompile(`<link rel="modulepreload" href="/assets/([^"]+)">`).FindAllSubmatch(files["index.html"].data, -1) {
+		first[string(m[1])] = true
+	}
+	if len(first) < 2 {
+		t.Fatal("the page names none of its parts")
+	}
+	for name, a := range files {
+		if strings.HasSuffix(name, ".js") && bytes.HasPrefix(a.data, []byte(eager)) != first[name] {
+			t.Errorf("%s: needed by the first screen: %v", name, first[name])
+		}
+	}
+}

@@ -30,11 +30,13 @@ export function operationID(crypto: Pick<Crypto, "getRandomValues">): string {
 
 export function begin(env: BeginEnv): Begun {
   const { key, thread } = takeAddress(env.location, env.history);
-  const session = load(env.storage, env.location.origin);
   const before = (env.history.state as { thread?: unknown } | null)?.thread;
   const wanted = thread ?? (typeof before === "string" && before !== "" ? before : undefined);
   const start = wanted === undefined ? {} : { thread: wanted };
-  const first = key !== undefined ? exchange(env.fetch, env.location.origin, key, start) : session ? restart(env.fetch, session, operationID(env.crypto), start) : undefined;
+  // The question is on its way before the tab's storage is read: a browser asks another of its processes for that, and waits.
+  const asked = key === undefined ? undefined : exchange(env.fetch, env.location.origin, key, start);
+  const session = load(env.storage, env.location.origin);
+  const first = asked ?? (session ? restart(env.fetch, session, operationID(env.crypto), start) : undefined);
   first?.catch(() => undefined); // the link judges it, when it is there
   return { key, thread, session, first };
 }

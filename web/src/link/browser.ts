@@ -20,9 +20,11 @@ function storage(): Env["storage"] {
 
 /** What createLink needs of this browser. */
 export function browserEnv(): Env {
+  let held: Env["storage"] | undefined;
   return {
     fetch: (input, init) => fetch(input, init),
-    location, history, crypto, locks: navigator.locks, storage: storage(),
+    location, history, crypto, locks: navigator.locks,
+    get storage() { return (held ??= storage()); },
     channel: (name) => new BroadcastChannel(name) as unknown as Channel,
     visible: () => document.visibilityState === "visible",
     timer: (f, ms) => {

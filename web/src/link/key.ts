@@ -46,8 +46,10 @@ type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
 /** The session of this tab. Another origin's, or anything that is not one, is none. */
 export function load(store: Store, origin: string): Session | undefined {
+  const kept = store.getItem(storageKey);
+  if (kept === null) return undefined;
   try {
-    const s: unknown = JSON.parse(store.getItem(storageKey) ?? "null");
+    const s: unknown = JSON.parse(kept);
     if (isSession(s) && s.origin === origin) return s;
   } catch {
     // Not written by this page: treated as none, and removed below.

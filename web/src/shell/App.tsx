@@ -4,7 +4,6 @@ import { useEffect, useState } from "preact/hooks";
 import { Composer } from "../composer/Composer";
 import { Dock } from "../dock/Dock";
 import { Feed } from "../feed/Feed";
-import { Sprite } from "../parts/Icon";
 import { Button, Dialog, IconButton, ThreadTitle } from "../parts/parts";
 import { connected, connection, current, dialog, leaving, opened, opening, panel, ready, threads, waiting } from "../state/page";
 import { alert, polite } from "../state/say";
@@ -34,7 +33,6 @@ export function App() {
   const m = texts.value;
   return (
     <>
-      <Sprite />
       <Skips />
       <p class="vh" role="status" id="say">{polite.value}</p>
       <p class="vh" role="alert" id="shout">{alert.value}</p>
