@@ -7,12 +7,14 @@
 //               it: until the newest item was painted, from the navigation to an address that names the thread, or to the plain
 //               address, where the row of the list is used at once, or from the click on that row in a page that is there; over
 //               the time from the start of "codex resume --remote" in a terminal until the newest item was written to the
-//               terminal (what painting costs a terminal is not counted)
+//               terminal (what painting costs a terminal is not counted). The browser is there, with an empty tab of a fresh
+//               profile, and nobody but the watching script is in its page; before each, both sides had a moment of rest
 //   bundle      what the page loads, compressed
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { say, threadRow, until } from "./lib/acts.mjs";
+import { Bare } from "./lib/bare.mjs";
 import { context, enter, launch } from "./lib/browser.mjs";
 import { root, Stage } from "./lib/stage.mjs";
 
@@ -72,7 +74,7 @@ async function paint(stage, browser, script) {
   return took;
 }
 
-/** Runs in the page: notes when the newest item of the made thread was painted, and uses a row of the list when it is told to. */
+/** Runs in the page: tells when the newest item of the made thread was painted, and uses a row of the list when it is told to. */
 const watching = (row) => {
   const look = () => {
     const a = row ? document.querySelector(".tlist a:not([aria-current])") : undefined;
@@ -80,7 +82,7 @@ const watching = (row) => {
       globalThis.used = true;
       a.click();
     }
-    if (document.querySelector("[role=feed]")?.textContent.includes("unknown scenario last")) requestAnimationFrame(() => setTimeout(() => { globalThis.painted = performance.now(); }));
+    if (document.querySelector("[role=feed]")?.textContent.includes("unknown scenario last")) requestAnimationFrame(() => setTimeout(() => { globalThis.painted = performance.now(); tell("painted"); }));
     else requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
@@ -88,10 +90,13 @@ const watching = (row) => {
 
 const onScreen = () => { const a = [...document.querySelectorAll("[role=feed] article")].at(-1).getBoundingClientRect(); return a.height > 0 && a.top < innerHeight && a.bottom > 0; };
 
-async function painted(page) {
-  const took = await (await page.waitForFunction(() => globalThis.painted)).jsonValue();
-  if (!(await page.evaluate(onScreen))) throw new Error("the newest item is not on the screen");
-  return took;
+/** What ended before is over, and what was begun is there: a process that ends or starts is not part of what is measured. */
+const rest = () => new Promise((r) => setTimeout(r, 500));
+
+async function painted(tab) {
+  if (!(await Promise.race([tab.told, new Promise((r) => setTimeout(r, 60_000))]))) throw new Error("the thread did not come");
+  if (!(await tab.run(`(${onScreen})()`))) throw new Error("the newest item is not on the screen");
+  return tab.run("painted");
 }
 
 /** A fresh worker that is connected and has read its list. Nothing of the thread is read. */
@@ -105,47 +110,48 @@ async function renewed(w) {
 }
 
 /** Milliseconds from the navigation until the newest item was painted: of an address that names the thread, or by its row in the list. */
-async function opening(browser, w, by) {
+async function opening(bare, w, by) {
   await renewed(w);
-  const c = await context(browser), page = await c.newPage();
-  c.origins = [w.origin];
-  await page.addInitScript(watching, by === "row");
-  await page.goto(by === "row" ? w.address : w.address + "&thread=" + (await w.do("thread")));
-  const took = await painted(page);
-  await c.close();
+  const tab = await bare.tab(`(${watching})(${by === "row"})`), thread = await w.do("thread");
+  await rest();
+  await tab.go(by === "row" ? w.address : w.address + "&thread=" + thread);
+  const took = await painted(tab);
+  await tab.close();
   return took;
 }
 
 /** Milliseconds from the click on the thread's row in a page that is there, of a worker that has not read the thread, until the newest item was painted. */
-async function clicking(browser, w) {
+async function clicking(bare, w) {
   await renewed(w);
-  const c = await context(browser), page = await enter(c, w);
-  await page.locator(".tlist a").waitFor();
-  await page.waitForTimeout(500); // what is read in time is read
-  await page.evaluate(watching, false);
-  const began = await page.evaluate(() => {
-    const now = performance.now();
-    document.querySelector(".tlist a").click();
-    return now;
-  });
-  const took = (await painted(page)) - began;
-  await c.close();
+  const tab = await bare.tab();
+  await tab.go(w.address);
+  await until("the list", () => tab.run('document.querySelector(".tlist a") !== null'));
+  await rest(); // what is read in time is read
+  await tab.run(`(${watching})(false)`);
+  const began = await tab.run('(() => { const now = performance.now(); document.querySelector(".tlist a").click(); return now; })()');
+  const took = (await painted(tab)) - began;
+  await tab.close();
   return took;
 }
 
 /** Milliseconds until a terminal shows it. */
-const terminalOpens = async (w) => (await w.do("terminal")).ms;
+async function terminalOpens(w) {
+  await rest();
+  return (await w.do("terminal")).ms;
+}
 
-const stage = new Stage(), browser = await launch();
+const stage = new Stage(), open = [];
+/** A browser for one part of the figures: none is there while the other one is watched. */
+const browserOf = (b) => { open.push(b); return b; };
 try {
   const frames = [], small = [], large = [];
   if (!process.argv.includes("--frames")) {
-    const real = await stage.open({ remote: true, turns: 500 });
+    const real = await stage.open({ remote: true, turns: 500 }), bare = browserOf(new Bare());
     const sides = {
-      "address of the thread in a new tab": () => opening(browser, real, "address"),
+      "address of the thread in a new tab": () => opening(bare, real, "address"),
       "codex resume --remote": () => terminalOpens(real),
-      "row of the list in a new tab": () => opening(browser, real, "row"),
-      "row of the list in a tab that is there": () => clicking(browser, real),
+      "row of the list in a new tab": () => opening(bare, real, "row"),
+      "row of the list in a tab that is there": () => clicking(bare, real),
     };
     const took = Object.fromEntries(Object.keys(sides).map((name) => [name, []]));
     for (let i = 0; i <= rounds; i++) { // the server reads the thread for the first time in a round that does not count
@@ -156,6 +162,7 @@ try {
         if (i > 0) took[name].push(ms);
       }
     }
+    await open.pop().close();
     await real.close();
     const peer = median(took["codex resume --remote"]);
     for (const [name, list] of Object.entries(took)) {
@@ -164,6 +171,7 @@ try {
     }
   }
   if (!process.argv.includes("--opening")) {
+    const browser = browserOf(await launch());
     for (let i = 0; i < rounds; i++) {
       frames.push(await streaming(stage, browser));
       small.push(await paint(stage, browser, "thousand"));
@@ -179,6 +187,6 @@ try {
   }
   console.log(`medians of ${rounds} interleaved rounds`);
 } finally {
-  await browser.close();
+  for (const b of open) await b.close();
   await stage.close();
 }

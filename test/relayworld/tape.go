@@ -32,7 +32,14 @@ const longResult = 1 << 16
 // value is ready.
 type Tape struct {
 	mu     sync.Mutex
-	frames []Frame
+	frames []written
+}
+
+// written is a frame, or what is read into one when it is asked for.
+type written struct {
+	sent  bool
+	frame Frame
+	raw   []byte
 }
 
 // Connect makes the connection of a profile, as worker.Options.Connector does.
@@ -68,27 +75,46 @@ func (c taped) Write(ctx context.Context, data []byte) (bool, error) {
 }
 
 func (p *Tape) record(sent bool, data []byte) {
+	w := written{sent: sent}
+	if len(data) > longResult && len(data) < 1<<20 {
+		w.raw = slices.Clone(data) // read when somebody looks: the worker waits for this call
+	} else if w.frame = frame(sent, data); w.frame.delta() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frames = append(p.frames, w)
+}
+
+func frame(sent bool, data []byte) Frame {
 	var f Frame
 	if json.Unmarshal(data, &f) != nil {
 		f = Frame{Method: "unreadable: " + string(data[:min(len(data), 100)])}
-	}
-	if !sent && strings.Contains(strings.ToLower(f.Method), "delta") {
-		return
 	}
 	if !sent && len(f.Result) > longResult {
 		f.Result = json.RawMessage(`"long"`)
 	}
 	f.Sent = sent
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.frames = append(p.frames, f)
+	return f
 }
+
+func (f Frame) delta() bool { return !f.Sent && strings.Contains(strings.ToLower(f.Method), "delta") }
 
 // All are the frames so far.
 func (p *Tape) All() []Frame {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.frames)
+	all := make([]Frame, 0, len(p.frames))
+	for i := range p.frames {
+		w := &p.frames[i]
+		if w.raw != nil {
+			w.frame, w.raw = frame(w.sent, w.raw), nil
+		}
+		if !w.frame.delta() {
+			all = append(all, w.frame)
+		}
+	}
+	return all
 }
 
 // Asked are the ids of every server request of a method, in order.

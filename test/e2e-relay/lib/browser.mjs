@@ -6,13 +6,12 @@ import { chromium } from "playwright-core";
 /** Where the tests' browser is; run.mjs installs Debian's when there is none. */
 export const executable = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
+/** No service of the browser itself talks to anybody, and no name leads anywhere but to this machine. */
+export const switches = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", "--disable-features=Translate,OptimizationHints,MediaRouter",
+  "--host-resolver-rules=MAP * 127.0.0.1, EXCLUDE 127.0.0.1", "--force-color-profile=srgb", "--font-render-hinting=none"];
+
 export async function launch(...args) {
-  return chromium.launch({
-    executablePath: executable, headless: true,
-    // No service of the browser itself talks to anybody, and no name leads anywhere but to this machine.
-    args: ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", "--disable-features=Translate,OptimizationHints,MediaRouter",
-      "--host-resolver-rules=MAP * 127.0.0.1, EXCLUDE 127.0.0.1", "--force-color-profile=srgb", "--font-render-hinting=none", ...args],
-  });
+  return chromium.launch({ executablePath: executable, headless: true, args: [...switches, ...args] });
 }
 
 export const looks = {
