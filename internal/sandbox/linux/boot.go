@@ -62,7 +62,7 @@ func (b *Backend) boot(ctx context.Context, p *plan, group cgroup.Group) (_ *box
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, b.programs.done(program)) }()
-	conn, child, err := wire.Pair()
+	conn, child, err := wire.ThreadPair()
 	if err != nil {
 		return nil, false, err
 	}
@@ -71,16 +71,17 @@ func (b *Backend) boot(ctx context.Context, p *plan, group cgroup.Group) (_ *box
 	if proc == nil {
 		return nil, false, errors.Join(err, conn.Close())
 	}
-	x := &box{proc: proc, conn: conn, group: group, copies: program.copies, replies: make(chan reply), gone: make(chan struct{}),
-		exceeded: make(chan struct{}, 1), quit: make(chan struct{})}
+	x := &box{proc: proc, conn: conn, group: group, copies: program.copies, gone: make(chan struct{}), exceeded: make(chan struct{}, 1)}
 	x.owned.Go(x.wait)
-	x.owned.Go(x.read)
 	defer func() {
 		if err != nil {
 			x.group = nil // still the caller's
 			err = errors.Join(err, x.destroy(context.WithoutCancel(ctx)))
 		}
 	}()
+	if err == nil {
+		x.alarm, err = newAlarm()
+	}
 	if err == nil {
 		err = x.await(ctx, p, program)
 	}
@@ -119,8 +120,7 @@ func (x *box) await(ctx context.Context, p *plan, program *compiled) error {
 				r.files[0].Close()
 				return err
 			}
-			x.serve(r.files[0], p.processes)
-			return nil
+			return x.serve(r.files[0], p.processes)
 		default:
 			wire.CloseAll(r.files)
 			return errors.New("PID 1 gave an unexpected answer to its setup")

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox/linux/cgroup"
 	"sekisho/internal/sandbox/linux/filter"
@@ -27,16 +29,14 @@ type box struct {
 	// root is the root that PID 1 made, to look from.
 	root *os.File
 
-	replies  chan reply    // what PID 1 says; closed when it can say no more
 	gone     chan struct{} // closed when PID 1 has ended, and with it its whole pid namespace
 	exceeded chan struct{} // receives once when a fork was refused, or the limit of tasks was reached
 
-	runs  filter.Runs        // tells the fork server when to count
-	quit  chan struct{}      // closed by destroy
-	once  sync.Once          // closes quit
-	stop  context.CancelFunc // ends the fork server
-	cut   func()             // ends what goes through the listeners; nil without any
-	owned sync.WaitGroup     // every goroutine of this box
+	forks *filter.Forks  // counts processes while a run is followed
+	alarm *alarm         // ends the wait of whoever follows a run
+	once  sync.Once      // closes both, and conn
+	cut   func()         // ends what goes through the listeners; nil without any
+	owned sync.WaitGroup // every goroutine of this box
 }
 
 // reply is one message of PID 1 with its descriptors.
@@ -45,13 +45,10 @@ type reply struct {
 	files []*os.File
 }
 
-// serve answers the forks of what runs until the box is destroyed.
-func (x *box) serve(notify *os.File, limit int) {
-	ctx, stop := context.WithCancel(context.Background())
-	x.stop = stop
+// serve prepares the counting of what runs. It takes notify over.
+func (x *box) serve(notify *os.File, limit int) (err error) {
 	count := func() ([]int, error) {
-		// Between runs there is one process, the child that PID 1 forked ahead.
-		if x.group == nil || !x.runs.On() {
+		if x.group == nil {
 			return nil, nil
 		}
 		if err := x.starved(); err != nil {
@@ -69,11 +66,8 @@ func (x *box) serve(notify *os.File, limit int) {
 	if x.group == nil {
 		limit = 16
 	}
-	x.owned.Go(func() {
-		if err := filter.ServeForks(ctx, notify, &x.runs, count, limit, x.exceeded); err != nil && ctx.Err() == nil {
-			x.proc.Kill() // nobody counts any more, so nothing may run: the run ends as sandbox.lost
-		}
-	})
+	x.forks, err = filter.Listen(notify, count, limit, x.exceeded)
+	return err
 }
 
 // starved asks the kernel whether the limit of tasks was reached, and says on exceeded if it was.
@@ -97,40 +91,38 @@ func (x *box) wait() {
 	close(x.gone)
 }
 
-// read passes on what PID 1 says until the connection ends.
-func (x *box) read() {
-	defer close(x.replies)
+// next waits for PID 1's next message, while it builds.
+func (x *box) next(ctx context.Context) (reply, error) {
+	stop := context.AfterFunc(ctx, x.alarm.ring)
+	defer stop()
 	for {
-		var r reply
-		files, err := x.conn.Receive(&r.Reply)
-		if err != nil {
-			return
+		fds := []unix.PollFd{{Fd: int32(x.conn.FD()), Events: unix.POLLIN}, {Fd: x.alarm.fd(), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+			return reply{}, fmt.Errorf("waiting for PID 1: %w", err)
 		}
-		if len(files) != r.Descriptors() {
-			wire.CloseAll(files)
-			return // as if it had gone: nothing more of it is believed
+		if fds[0].Revents != 0 {
+			return x.take()
 		}
-		r.files = files
-		select {
-		case x.replies <- r:
-		case <-x.quit:
-			wire.CloseAll(files)
-			return
+		x.alarm.quiet()
+		if err := ctx.Err(); err != nil {
+			return reply{}, err
 		}
 	}
 }
 
-// next waits for PID 1's next message.
-func (x *box) next(ctx context.Context) (reply, error) {
-	select {
-	case r, ok := <-x.replies:
-		if !ok {
-			return reply{}, errGone
-		}
-		return r, nil
-	case <-ctx.Done():
-		return reply{}, ctx.Err()
+// take is the message that is there. What is not understood ends the connection: nothing more of it is believed.
+func (x *box) take() (reply, error) {
+	var r reply
+	files, err := x.conn.Try(&r.Reply)
+	if err != nil {
+		return reply{}, errGone
 	}
+	if len(files) != r.Descriptors() {
+		wire.CloseAll(files)
+		return reply{}, errGone
+	}
+	r.files = files
+	return r, nil
 }
 
 // errGone reports that PID 1 ended by itself.
@@ -147,10 +139,15 @@ func (x *box) destroy(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for PID 1 of the sandbox: %w", ctx.Err())
 	}
-	x.once.Do(func() { close(x.quit); x.conn.Close() })
-	if x.stop != nil {
-		x.stop()
-	}
+	x.once.Do(func() {
+		x.conn.Close()
+		if x.forks != nil {
+			x.forks.Close()
+		}
+		if x.alarm != nil {
+			x.alarm.close()
+		}
+	})
 	if x.cut != nil {
 		x.cut()
 		x.cut = nil

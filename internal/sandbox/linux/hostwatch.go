@@ -24,6 +24,7 @@ type hostWatch struct {
 	names    map[int32][]string // by watch descriptor: the names in that directory that lead to a script
 	moved    chan struct{}      // closed once
 	once     sync.Once
+	ring     func() // after that
 	seen     atomic.Bool
 	watching sync.WaitGroup
 }
@@ -34,13 +35,13 @@ var longAgo = time.Unix(1, 0)
 // changesOfNames are the events that mean another object under a name.
 const changesOfNames = unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_CREATE | unix.IN_DELETE | unix.IN_ONLYDIR
 
-// watchNames watches the way to each path.
-func watchNames(paths []string) (*hostWatch, error) {
+// watchNames watches the way to each path. ring is called when a name moved.
+func watchNames(paths []string, ring func()) (*hostWatch, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("watching the names of scripts: %w", err)
 	}
-	w := &hostWatch{file: os.NewFile(uintptr(fd), "inotify"), names: map[int32][]string{}, moved: make(chan struct{})}
+	w := &hostWatch{file: os.NewFile(uintptr(fd), "inotify"), names: map[int32][]string{}, moved: make(chan struct{}), ring: ring}
 	for _, p := range paths {
 		for ; p != "/"; p = path.Dir(p) {
 			wd, err := unix.InotifyAddWatch(fd, path.Dir(p), changesOfNames)
@@ -93,7 +94,10 @@ func (w *hostWatch) look(events []byte) {
 
 func (w *hostWatch) tell() {
 	w.seen.Store(true)
-	w.once.Do(func() { close(w.moved) })
+	w.once.Do(func() {
+		close(w.moved)
+		w.ring()
+	})
 }
 
 // stop ends the watch and reports whether anything was seen, up to now. It may be called once; a nil watch saw nothing.

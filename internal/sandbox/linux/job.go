@@ -127,8 +127,6 @@ func (j *job) Start(ctx context.Context, c sandbox.Command) (sandbox.Process, er
 	if err != nil {
 		return nil, err
 	}
-	j.run = p
-	p.watching.Go(func() { p.watch(j) })
 	return p, nil
 }
 

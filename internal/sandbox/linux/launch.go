@@ -22,45 +22,71 @@ import (
 
 // launch starts the entry process, stopped, proves that it is the approved one, and lets it run. On error nothing of it
 // runs; a box that can no longer be trusted is destroyed. The caller holds j.mu.
+//
+// A run that PID 1 may release by itself is followed from here until PID 1 says that it takes longer: most have ended by then, and
+// no other goroutine was woken for them.
 func (j *job) launch(ctx context.Context, c sandbox.Command) (*process, error) {
 	limit := time.Duration(j.policy.Resources.TimeoutSeconds) * time.Second
 	if c.Timeout > 0 {
 		limit = min(limit, c.Timeout)
 	}
-	p := &process{box: j.box, begun: time.Now(), limit: limit, timer: time.NewTimer(limit), stopped: make(chan struct{}), ended: make(chan struct{})}
-	pipes, err := j.backend.pipes()
-	if err != nil {
+	now := time.Now()
+	p := &process{box: j.box, begun: now, limit: limit, locks: now, stopped: make(chan struct{}), ended: make(chan struct{})}
+	var err error
+	if p.pipes, err = j.backend.pipes(); err != nil {
 		return nil, fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}
-	if err := p.begin(ctx, j, c, pipes); err != nil {
-		p.box.runs.Set(false)
-		p.timer.Stop()
+	defer context.AfterFunc(ctx, func() { p.cancel(cancelled(ctx.Err())) })()
+	first, err := p.begin(ctx, j, &c)
+	if err != nil {
 		p.names.stop()
-		wire.CloseAll(pipes.ours[:])
+		p.pipes.close()
+		p.copying.Wait()
 		return nil, err
 	}
-	p.connect(c, pipes)
+	if first.runs() {
+		p.drain(&c, false)
+		j.run = p
+		p.watching.Go(func() { p.watch(j) })
+		return p, nil
+	}
+	end, err := p.judge(first.reply, first.err)
+	err = p.settle(j, err)
+	p.drain(&c, true)
+	if p.copies {
+		p.watching.Go(func() { p.conclude(end, err) })
+	} else {
+		p.conclude(end, err)
+	}
 	return p, nil
 }
 
-func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *stdio) error {
+// answer is what follow returned to Start.
+type answer struct {
+	reply
+	err error
+}
+
+// runs tells that the program was released and runs: PID 1 said so, or was told to.
+func (a answer) runs() bool {
+	return a.err == nil && (a.Kind == wire.Started || a.Kind == wire.Stopped)
+}
+
+func (p *process) begin(ctx context.Context, j *job, c *sandbox.Command) (first answer, err error) {
 	var scripts []int
 	for _, script := range c.Scripts {
 		place, ok := p.box.copies[script]
 		if !ok {
-			pipes.closeTheirs()
-			return errStale{script}
+			return first, errStale{script}
 		}
 		scripts = append(scripts, place)
 	}
 	if p.scripts = c.Scripts; len(c.Scripts) > 0 {
-		var err error
-		if p.names, err = watchNames(c.Scripts); err != nil {
-			pipes.closeTheirs()
+		if p.names, err = watchNames(c.Scripts, p.box.alarm.ring); err != nil {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-				return errStale{c.Scripts[0]}
+				return first, errStale{c.Scripts[0]}
 			}
-			return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
+			return first, fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 		}
 	}
 	argv0 := c.Argv0
@@ -71,94 +97,85 @@ func (p *process) begin(ctx context.Context, j *job, c sandbox.Command, pipes *s
 		Scripts: scripts, Expect: j.expectation(c)}
 	if start.Expect != nil && c.Admit != nil { // nobody is asked again before it runs
 		if err := c.Admit(sandbox.ProofUnchanged); err != nil {
-			pipes.closeTheirs()
-			return err
+			return first, err
 		}
 	}
-	p.box.runs.Set(true)
-	err := p.box.conn.SendDescriptors(start, pipes.theirs)
-	pipes.closeTheirs()
+	p.feed(c.Stdin)
+	p.box.forks.Begin()
+	err = p.box.conn.SendDescriptors(start, p.pipes.theirs)
+	p.pipes.closeTheirs()
 	if errno := syscall.Errno(0); errors.As(err, &errno) && (errno == syscall.EINVAL || errno == syscall.E2BIG) {
-		return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", errno), fault.Cause(err)) // nothing was sent
+		return first, fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", errno), fault.Cause(err)) // nothing was sent
 	}
 	if err != nil {
-		return p.abandon(ctx, j, c, err)
+		return first, j.abandon(ctx, lost(err))
 	}
-	r, err := p.next(ctx)
-	if err != nil {
-		return p.abandon(ctx, j, c, err)
-	}
+	first.reply, first.err = p.follow()
 	switch {
-	case r.Kind == wire.Refused && r.StartStage() == wire.StageScript && int(r.C) < len(c.Scripts):
-		return errStale{c.Scripts[r.C]}
-	case r.Kind == wire.Refused:
-		return startFailure(p.box, c, refusal(r.Reply, c))
-	case r.Kind == wire.Started && start.Expect != nil:
-		return nil
-	case r.Kind != wire.Stopped:
-		wire.CloseAll(r.files)
-		return p.abandon(ctx, j, c, errors.New("PID 1 gave an unexpected answer to a start"))
+	case first.err != nil && start.Expect == nil:
+		return first, j.abandon(ctx, first.err)
+	case first.err != nil: // it may have run
+		return first, nil
+	case first.Kind == wire.Refused && first.StartStage() == wire.StageScript && int(first.C) < len(c.Scripts):
+		return first, errStale{c.Scripts[first.C]}
+	case first.Kind == wire.Refused:
+		return first, startFailure(p.box, c, refusal(first.Reply, c))
+	case (first.Kind == wire.Started || first.Kind == wire.Ended) && start.Expect != nil:
+		return first, nil
+	case first.Kind != wire.Stopped:
+		wire.CloseAll(first.files)
+		return first, j.abandon(ctx, lost(errors.New("PID 1 gave an unexpected answer to a start")))
 	}
-	hashing, cancel := p.deadline(ctx)
-	proof, verdict := j.verify(hashing, r.files[0], c)
-	r.files[0].Close()
+	return first, p.admit(ctx, j, c, first.files[0])
+}
+
+// admit looks at the executable of the stopped process and lets it run, or has it killed and says why.
+func (p *process) admit(ctx context.Context, j *job, c *sandbox.Command, exe *os.File) error {
+	hashing, cancel := context.WithDeadlineCause(ctx, p.begun.Add(p.limit), timeLimit(p.limit))
+	proof, verdict := j.verify(hashing, exe, c)
+	exe.Close()
 	if verdict == nil && c.Admit != nil {
 		verdict = c.Admit(proof)
 	}
 	over := hashing.Err() != nil
 	cause := context.Cause(hashing)
 	cancel()
-	if verdict != nil && over {
-		return p.abandon(ctx, j, c, cause)
+	switch {
+	case verdict != nil && ctx.Err() != nil:
+		return j.abandon(ctx, cancelled(ctx.Err()))
+	case verdict != nil && over:
+		return j.abandon(ctx, cause)
 	}
 	if err := p.box.conn.Send(&wire.Release{Run: verdict == nil}); err != nil {
-		return p.abandon(ctx, j, c, err)
+		return j.abandon(ctx, lost(err))
 	}
 	if verdict == nil {
 		return nil
 	}
-	if r, err := p.next(ctx); err != nil || r.Kind != wire.Ended {
-		return errors.Join(verdict, p.abandon(ctx, j, c, err))
+	switch r, err := p.follow(); {
+	case err != nil:
+		return errors.Join(verdict, j.abandon(ctx, err))
+	case r.Kind != wire.Ended:
+		wire.CloseAll(r.files)
+		return errors.Join(verdict, j.abandon(ctx, lost(errors.New("PID 1 gave an unexpected answer to a release"))))
 	}
 	return verdict
 }
 
-// next waits for PID 1 no longer than the run may last.
-func (p *process) next(ctx context.Context) (reply, error) {
-	ctx, cancel := p.deadline(ctx)
-	defer cancel()
-	r, err := p.box.next(ctx)
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return r, err
-}
+// lost is the failure of a box whose state is not known.
+func lost(cause error) error { return fault.New(fault.SandboxLost, fault.Cause(cause)) }
 
-// deadline ends ctx, because of errTime, when the run may last no longer.
-func (p *process) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithDeadlineCause(ctx, p.begun.Add(p.limit), errTime)
-}
-
-var errTime = errors.New("time limit")
-
-// abandon destroys the box after a failure that leaves its state unknown and says what happened.
-func (p *process) abandon(ctx context.Context, j *job, c sandbox.Command, cause error) error {
-	out := error(fault.New(fault.SandboxLost, fault.Cause(cause)))
-	switch {
-	case errors.Is(cause, errTime):
-		out = timeLimit(p.limit)
-	case ctx.Err() != nil:
-		out = cancelled(ctx.Err())
-	}
+// abandon destroys the box after a failure that leaves its state unknown. The caller holds mu.
+func (j *job) abandon(ctx context.Context, why error) error {
 	if err := j.drop(ctx); err != nil {
-		return errors.Join(out, err)
+		return errors.Join(why, err)
 	}
-	return out
+	return why
 }
 
 // verify proves that the opened executable of the stopped process is the approved object with the approved bytes, and tells
 // how. The kernel keeps its file from being written while the process exists (A-POL-04).
-func (j *job) verify(ctx context.Context, exe *os.File, c sandbox.Command) (sandbox.Proof, error) {
+func (j *job) verify(ctx context.Context, exe *os.File, c *sandbox.Command) (sandbox.Proof, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(exe.Fd()), &st); err != nil {
 		return "", fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
@@ -187,7 +204,7 @@ func (j *job) verify(ctx context.Context, exe *os.File, c sandbox.Command) (sand
 }
 
 // refusal is what PID 1 says of a start that came to nothing.
-func refusal(r wire.Reply, c sandbox.Command) *wire.Failed {
+func refusal(r wire.Reply, c *sandbox.Command) *wire.Failed {
 	if r.B == 0 {
 		return wire.Fail(r.StartStage(), c.Path, fmt.Errorf("wait status %#x instead of the exec stop", r.C))
 	}
@@ -195,7 +212,7 @@ func refusal(r wire.Reply, c sandbox.Command) *wire.Failed {
 }
 
 // startFailure is the coded form of what PID 1 reported.
-func startFailure(x *box, c sandbox.Command, f *wire.Failed) error {
+func startFailure(x *box, c *sandbox.Command, f *wire.Failed) error {
 	if err := x.starved(); err != nil {
 		return fault.New(fault.SandboxFailed, fault.Cause(errors.Join(err, f)))
 	}
@@ -205,48 +222,4 @@ func startFailure(x *box, c sandbox.Command, f *wire.Failed) error {
 	default:
 	}
 	return fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", syscall.Errno(f.Errno)), fault.Cause(f))
-}
-
-// stdio are the three pipes of a run: our ends for goroutines, the payload's as they are.
-type stdio struct {
-	ours   [3]*os.File
-	theirs []int
-}
-
-// closeTheirs closes the payload's ends; it may be called again.
-func (s *stdio) closeTheirs() {
-	for _, fd := range s.theirs {
-		unix.Close(fd)
-	}
-	s.theirs = nil
-}
-
-// pipes makes them so that the payload owns its ends: programs open /dev/stderr anew.
-func (b *Backend) pipes() (*stdio, error) {
-	s := &stdio{theirs: make([]int, 0, 3)}
-	for i := range s.ours {
-		var fds [2]int
-		// Only our end is non-blocking, so that closing it ends a blocked read.
-		err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK)
-		if err != nil {
-			wire.CloseAll(s.ours[:i])
-			s.closeTheirs()
-			return nil, fmt.Errorf("making the pipes of a process: %w", err)
-		}
-		ours, theirs := fds[0], fds[1]
-		if i == 0 {
-			ours, theirs = theirs, ours
-		}
-		s.ours[i], s.theirs = os.NewFile(uintptr(ours), "pipe"), append(s.theirs, theirs)
-		_, err = unix.FcntlInt(uintptr(theirs), unix.F_SETFL, 0)
-		if err == nil && b.id.root {
-			err = unix.Fchown(theirs, b.id.uid, b.id.gid)
-		}
-		if err != nil {
-			wire.CloseAll(s.ours[:i+1])
-			s.closeTheirs()
-			return nil, fmt.Errorf("preparing the pipes of a process: %w", err)
-		}
-	}
-	return s, nil
 }

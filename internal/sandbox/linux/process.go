@@ -16,15 +16,15 @@ import (
 
 	"sekisho/internal/fault"
 	"sekisho/internal/sandbox"
-	"sekisho/internal/sandbox/linux/wire"
 )
 
-// process implements sandbox.Process. One goroutine, watch, decides how it ended; Wait only reads that.
+// process implements sandbox.Process. One goroutine follows it and decides how it ended, first Start's own, and then, of a run that
+// takes longer, watch; Wait only reads that.
 type process struct {
 	box   *box
 	begun time.Time
 	limit time.Duration
-	timer *time.Timer
+	locks time.Time // when file locks were counted
 
 	scripts []string   // the approved scripts that it reads
 	names   *hostWatch // of these; nil without any
@@ -33,7 +33,9 @@ type process struct {
 	why     error         // set before stopped is closed: the end that somebody asked for
 	stopped chan struct{} // closed by cancel
 
-	copying  sync.WaitGroup // the three pipes
+	pipes    *stdio
+	copying  sync.WaitGroup // of the three pipes, those that need it
+	copies   bool           // there is one
 	watching sync.WaitGroup
 
 	ended chan struct{} // closed when exit and err are final
@@ -41,23 +43,36 @@ type process struct {
 	err   error
 }
 
-// connect starts the three copies. Output ends when the last process that holds a pipe is dead, so nothing waits for a
-// reader that gave up: each copy reads on even after its writer failed.
-func (p *process) connect(c sandbox.Command, pipes *stdio) {
-	if len(c.Stdin) == 0 {
-		pipes.ours[0].Close()
-	} else {
-		p.copying.Go(func() {
-			pipes.ours[0].Write(c.Stdin) // a program may end without reading its input
-			pipes.ours[0].Close()
+// feed gives the program its input: at once what the pipe holds, the rest as it is read.
+func (p *process) feed(input []byte) {
+	if rest := p.pipes.fill(input); len(rest) > 0 {
+		stdin := p.pipes.file(0)
+		p.copy(func() {
+			stdin.Write(rest) // a program may end without reading its input
+			stdin.Close()
 		})
 	}
+}
+
+// drain starts the copies of the output. Output ends when the last process that holds a pipe is dead, so nothing waits for a
+// reader that gave up: each copy reads on even after its writer failed. Of a tree that is dead, empty pipes need no copy.
+func (p *process) drain(c *sandbox.Command, dead bool) {
 	for i, w := range []io.Writer{c.Stdout, c.Stderr} {
+		if dead && p.pipes.empty(i+1) {
+			p.pipes.closeOurs(i + 1)
+			continue
+		}
 		if w == nil {
 			w = io.Discard
 		}
-		p.copying.Go(func() { deliver(w, pipes.ours[i+1]) })
+		r := p.pipes.file(i + 1)
+		p.copy(func() { deliver(w, r) })
 	}
+}
+
+func (p *process) copy(run func()) {
+	p.copies = true
+	p.copying.Go(run)
 }
 
 // buffers are for deliver: a run needs two, and a small program fills none.
@@ -85,18 +100,25 @@ func (p *process) cancel(why error) {
 	p.once.Do(func() {
 		p.why = why
 		close(p.stopped)
+		p.box.alarm.ring()
 	})
 }
 
-// watch waits for the end of the run, whatever brings it, makes sure that nothing of it is left, and records it.
+// watch follows a run to its end.
 func (p *process) watch(j *job) {
-	end, err := p.wait()
-	p.box.runs.Set(false)
-	p.timer.Stop()
+	end, err := p.judge(p.follow())
+	j.mu.Lock()
+	err = p.settle(j, err)
+	j.run = nil
+	j.mu.Unlock()
+	p.conclude(end, err)
+}
+
+// settle makes sure that nothing is left of a run that ended. The caller holds j.mu.
+func (p *process) settle(j *job, err error) error {
 	if moved := p.names.stop(); moved && err == nil {
 		err = p.moved()
 	}
-	j.mu.Lock()
 	if fault.CodeOf(err) == fault.SandboxLost {
 		j.lose()
 	}
@@ -106,106 +128,15 @@ func (p *process) watch(j *job) {
 			err = errors.Join(err, derr)
 		}
 	}
-	j.run = nil
-	j.mu.Unlock()
+	return err
+}
+
+// conclude records the end when the output was delivered.
+func (p *process) conclude(end *syscall.WaitStatus, err error) {
 	p.copying.Wait()
 	p.exit, p.err = exitOf(end), err
 	p.exit.Elapsed = time.Since(p.begun)
 	close(p.ended)
-}
-
-func (p *process) wait() (*syscall.WaitStatus, error) {
-	var oom <-chan struct{}
-	if p.box.group != nil {
-		oom = p.box.group.OOM()
-	}
-	var moved <-chan struct{}
-	if p.names != nil {
-		moved = p.names.moved
-	}
-	locks := time.NewTicker(locksEvery)
-	defer locks.Stop()
-	for {
-		select {
-		case <-moved:
-			return nil, p.moved()
-		case r, ok := <-p.box.replies:
-			switch {
-			case !ok:
-				return nil, p.lost(oom)
-			case r.Kind != wire.Ended:
-				wire.CloseAll(r.files)
-				return nil, fault.New(fault.SandboxLost, fault.Cause(errors.New("PID 1 gave an unexpected answer to a release")))
-			}
-			end := syscall.WaitStatus(r.A)
-			if r.B != 0 {
-				return &end, p.moved()
-			}
-			return &end, p.late(oom, killed(end))
-		case <-p.timer.C:
-			return nil, timeLimit(p.limit)
-		case <-oom:
-			return nil, fault.New(fault.ResourceMemoryLimit)
-		case <-p.box.exceeded:
-			return nil, fault.New(fault.ResourceProcessLimit)
-		case <-locks.C:
-			if err := p.box.locked(); err != nil {
-				return nil, err
-			}
-		case <-p.stopped:
-			return nil, p.why
-		}
-	}
-}
-
-// moved explains the end of a run whose script got another file's name while it ran.
-func (p *process) moved() error {
-	return fault.New(fault.ExecutableResolutionChanged, fault.Target(p.scripts[0]))
-}
-
-// oomGrace is how long the kernel's word about memory may come after the deaths that it explains.
-const oomGrace = 50 * time.Millisecond
-
-// late finds a limit that was exceeded just before the tree ended by itself. When a death looks like the work of the
-// kernel, its word is waited for.
-func (p *process) late(oom <-chan struct{}, wait bool) error {
-	grace := time.NewTimer(0)
-	if wait && oom != nil {
-		grace.Reset(oomGrace)
-	}
-	defer grace.Stop()
-	if err := p.box.starved(); err != nil {
-		return fault.New(fault.SandboxFailed, fault.Cause(err))
-	}
-	select {
-	case <-p.box.exceeded:
-		return fault.New(fault.ResourceProcessLimit)
-	default:
-	}
-	select {
-	case <-oom:
-		return fault.New(fault.ResourceMemoryLimit)
-	default:
-	}
-	select {
-	case <-oom:
-		return fault.New(fault.ResourceMemoryLimit)
-	case <-grace.C:
-		return nil
-	}
-}
-
-// killed tells whether the entry process died of SIGKILL, or reports like a shell that its child did.
-func killed(status syscall.WaitStatus) bool {
-	return status.Signaled() && status.Signal() == syscall.SIGKILL || status.ExitStatus() == 128+int(syscall.SIGKILL)
-}
-
-// lost explains the end of PID 1: the kernel's out-of-memory killer may have taken it with the rest.
-func (p *process) lost(oom <-chan struct{}) error {
-	if err := p.late(oom, true); err != nil {
-		return err
-	}
-	return fault.New(fault.SandboxLost)
 }
 
 // Wait implements sandbox.Process.
@@ -233,8 +164,4 @@ func exitOf(end *syscall.WaitStatus) sandbox.Exit {
 		return sandbox.Exit{Code: -1, Signal: name}
 	}
 	return sandbox.Exit{Code: status.ExitStatus()}
-}
-
-func timeLimit(d time.Duration) error {
-	return fault.New(fault.ResourceTimeLimit, fault.Arg("seconds", d.Seconds()))
 }

@@ -40,7 +40,7 @@ func writableOf(p *sandbox.EffectivePolicy) writable {
 
 // knowable reads the state of a program whose bytes may have been proven by an earlier full hash (ADR 23). It is false where
 // the kernel lets programs be written that run.
-func (j *job) knowable(c sandbox.Command) (seen.State, bool) {
+func (j *job) knowable(c *sandbox.Command) (seen.State, bool) {
 	if !j.backend.denies() {
 		return seen.State{}, false
 	}
@@ -50,7 +50,7 @@ func (j *job) knowable(c sandbox.Command) (seen.State, bool) {
 
 // expectation is what PID 1 may let c run for without asking: the state in which its executable was last hashed, when the
 // rule says that its bytes are still those. nil means that it is stopped, and hashed if need be.
-func (j *job) expectation(c sandbox.Command) *wire.Expect {
+func (j *job) expectation(c *sandbox.Command) *wire.Expect {
 	s, ok := j.knowable(c)
 	if !ok || !j.backend.seen.Unchanged(s, c.SHA256, j.plan.writable.scope) {
 		return nil

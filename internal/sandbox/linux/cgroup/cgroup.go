@@ -23,7 +23,7 @@ type Driver interface {
 // Group is the live control group of one task. Its methods may be called from several goroutines.
 type Group interface {
 	// SetLimits bounds memory (MiB; swap included where the controller can) and tasks (Tasks of processLimit; processes are
-	// counted by filter.ServeForks). It proves both by read-back.
+	// counted by filter.Forks). It proves both by read-back.
 	SetLimits(memoryMB, processLimit int) error
 	// Add moves one process (an id of this PID namespace) into the group; its later children are born there.
 	Add(pid int) error

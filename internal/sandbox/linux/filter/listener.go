@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -16,50 +14,15 @@ import (
 // listener is the receiving end of the filter's notifications.
 type listener struct {
 	file *os.File
-	raw  interface {
-		Read(func(fd uintptr) bool) error
-	}
-	fd uintptr // of file: os.File.Fd would make it blocking
-
-	runs *Runs
-
-	mu      sync.Mutex // orders deadlines: none is set after stop
-	stopped bool
-	limited bool // a deadline is set
+	over bool // no restricted process is left
 }
 
-// stop makes the current and every later wait end at once.
-func (l *listener) stop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stopped = true
-	l.file.SetReadDeadline(time.Now())
-}
-
-func (l *listener) limit(wait time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.stopped {
-		return
+// fd is what to poll, or -1.
+func (l *listener) fd() int {
+	if l.over {
+		return -1
 	}
-	if wait == 0 && l.runs.On() {
-		wait = pollEvery
-	}
-	if l.limited = wait > 0; l.limited {
-		l.file.SetReadDeadline(time.Now().Add(wait))
-	} else {
-		l.file.SetReadDeadline(time.Time{})
-	}
-}
-
-// begin makes a wait without an end one that ends.
-func (l *listener) begin() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.stopped && !l.limited {
-		l.limited = true
-		l.file.SetReadDeadline(time.Now().Add(pollEvery))
-	}
+	return int(l.file.Fd())
 }
 
 // notification is the part of struct seccomp_notif that is read here; the arguments were judged by the filter.
@@ -88,71 +51,36 @@ const (
 	syncWakeUp    = 1 // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 )
 
-// listen makes the descriptor one that the Go runtime can wait for, so that waiting ends with the context.
+// listen takes the descriptor over.
 func listen(notify *os.File) (*listener, error) {
-	fd, err := unix.FcntlInt(notify.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		return nil, fmt.Errorf("duplicating the fork listener: %w", err)
-	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("preparing the fork listener: %w", err)
-	}
+	l := &listener{file: notify}
 	// Whoever asks sleeps until the answer, so that both may as well use one processor, one after the other. Kernels before 6.6
-	// do not know the hint.
-	unix.Syscall(unix.SYS_IOCTL, uintptr(fd), ioctlSetFlags, syncWakeUp)
-	l := &listener{file: os.NewFile(uintptr(fd), notify.Name()), fd: uintptr(fd)}
-	if l.raw, err = l.file.SyscallConn(); err != nil {
-		l.file.Close()
-		return nil, fmt.Errorf("preparing the fork listener: %w", err)
+	// do not know the hint, which is nothing but that.
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l.fd()), ioctlSetFlags, syncWakeUp); errno != 0 && errno != unix.EINVAL {
+		notify.Close()
+		return nil, fmt.Errorf("preparing the fork listener: %w", errno)
 	}
 	return l, nil
 }
 
-// next waits for a notification, at most the given time if it is not zero (os.ErrDeadlineExceeded); nil means that no
-// restricted process is left. The kernel's receive call ignores O_NONBLOCK, so it is made only after poll said that it
-// would not wait.
-func (l *listener) next(wait time.Duration) (*notification, error) {
-	l.limit(wait)
-	var req *notification
-	var failure error
-	err := l.raw.Read(func(fd uintptr) bool {
-		for {
-			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-			if n, err := unix.Poll(poll, 0); err == unix.EINTR {
-				continue
-			} else if err != nil {
-				failure = err
-				return true
-			} else if n == 0 {
-				return false
-			}
-			if poll[0].Revents&unix.POLLIN == 0 {
-				if poll[0].Revents&unix.POLLHUP != 0 {
-					return true // the last restricted task is gone
-				}
-				continue // POLLERR: a signal interrupted the kernel's look at the queue
-			}
-			got := notification{}
-			_, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, ioctlRecv, uintptr(unsafe.Pointer(&got)))
-			switch errno {
-			case 0:
-				req = &got
-				return true
-			case unix.ENOENT, unix.EINTR: // the asking thread died meanwhile
-			default:
-				failure = errno
-				return true
-			}
+// receive takes the notification that poll(2) has told of, if there is one: the kernel's receive call would wait for one whatever
+// O_NONBLOCK says.
+func (l *listener) receive(ready int16) (*notification, error) {
+	if ready&unix.POLLIN == 0 {
+		if ready&unix.POLLHUP != 0 {
+			l.over = true // the last restricted task is gone
 		}
-	})
-	if failure != nil {
-		err = failure
+		return nil, nil // POLLERR: a signal interrupted the kernel's look at the queue
 	}
-	if err != nil {
-		return nil, fmt.Errorf("waiting for a fork: %w", err)
+	got := notification{}
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, l.file.Fd(), ioctlRecv, uintptr(unsafe.Pointer(&got)))
+	switch errno {
+	case 0:
+		return &got, nil
+	case unix.ENOENT, unix.EINTR: // the asking thread died meanwhile
+		return nil, nil
 	}
-	return req, nil
+	return nil, fmt.Errorf("waiting for a fork: %w", errno)
 }
 
 // answer lets the system call go on or fails it; delivered is false when the asking thread is gone.
@@ -161,7 +89,7 @@ func (l *listener) answer(id uint64, ok bool, failure unix.Errno) (delivered boo
 	if ok {
 		resp = response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	}
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, l.fd, ioctlSend, uintptr(unsafe.Pointer(&resp)))
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, l.file.Fd(), ioctlSend, uintptr(unsafe.Pointer(&resp)))
 	switch {
 	case errno == 0:
 		return true, nil

@@ -2,10 +2,7 @@
 
 package filter
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 const (
 	// paceWindow is the time over which the server's own work is added up, and paceShare what of it may be work.
@@ -21,22 +18,16 @@ type pace struct {
 	spent time.Duration
 }
 
-// pause adds the work from begun to done (when the work would have been done without its waits) and, when the share of this window is used up, waits for the next one. Whoever
-// has a notification waits with it, so that a program that makes nothing but notifications slows itself only.
-func (p *pace) pause(ctx context.Context, begun, done time.Time) error {
+// spend adds the work from begun to done (when it would have been done without its waits) and tells until when nobody may be
+// heard: when the share of this window is used up, until the next one. Whoever has a notification waits with it, so that a
+// program that makes nothing but notifications slows itself only.
+func (p *pace) spend(begun, done time.Time) (resume time.Time) {
 	if begun.Sub(p.since) >= paceWindow {
 		p.since, p.spent = begun, 0
 	}
 	p.spent += done.Sub(begun) + perWakeup
 	if p.spent < paceShare {
-		return nil
+		return time.Time{}
 	}
-	rest := time.NewTimer(time.Until(p.since.Add(paceWindow)))
-	defer rest.Stop()
-	select {
-	case <-rest.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return p.since.Add(paceWindow)
 }

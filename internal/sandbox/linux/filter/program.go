@@ -100,7 +100,7 @@ func instructions(s Spec) ([]bpf.Instruction, error) {
 }
 
 // Install writes what puts the filter on the thread that runs it, which has no_new_privs and is restricted for the rest of its
-// life. notify is where the listener for forks then is: until another process serves it with ServeForks, every fork of the
+// life. notify is where the listener for forks then is: until another process serves it with Forks, every fork of the
 // thread waits; once it is closed everywhere, every fork fails with ENOSYS.
 func (p *Program) Install(to *opcode.Builder) (notify opcode.Ref) {
 	to.For(wire.StageSeccomp, "")

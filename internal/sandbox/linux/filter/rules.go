@@ -30,7 +30,7 @@ var conditional = map[string]rule{
 	// that it did not start. A fork that waits for its answer can be interrupted by a signal handler without SA_RESTART
 	// and then fails with EINTR, which no fork ever does and no shell expects (dash lost 2 of 100 pipelines). The two
 	// forms that C libraries call with signals unblocked are therefore let through, and their child is counted at its
-	// first system call, set_robust_list, in glibc before fork returns and after exec; see ServeForks for the rest.
+	// first system call, set_robust_list, in glibc before fork returns and after exec; see Forks for the rest.
 	"fork":  {otherwise: notify},
 	"vfork": {otherwise: allow},
 	"clone": {[]clause{

@@ -47,19 +47,19 @@ func run(t *testing.T, limit int, count error, mode string, args ...string) (out
 	}
 	report := make(chan struct{}, 1)
 	served := make(chan error, 1)
-	var runs Runs
-	runs.Set(true)
 	polled := make(chan struct{}, 1)
 	looks := 0
-	go func() {
-		served <- ServeForks(context.Background(), notify, &runs, func() ([]int, error) {
-			pids := descendants(cmd.Process.Pid)
-			if looks++; looks == 20 {
-				polled <- struct{}{}
-			}
-			return pids, count
-		}, limit, report)
-	}()
+	forks, err := Listen(notify, func() ([]int, error) {
+		pids := descendants(cmd.Process.Pid)
+		if looks++; looks == 20 {
+			polled <- struct{}{}
+		}
+		return pids, count
+	}, limit, report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { served <- serve(forks) }()
 	ended := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
@@ -94,6 +94,23 @@ func run(t *testing.T, limit int, count error, mode string, args ...string) (out
 		t.Errorf("serving forks: %v", serr)
 	}
 	return string(b), exceeded + len(report), werr
+}
+
+// serve answers until the last restricted process is gone.
+func serve(f *Forks) error {
+	defer f.Close()
+	for !f.listener.over {
+		fd, wait := f.Next()
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		limit := unix.NsecToTimespec(wait.Nanoseconds())
+		if _, err := unix.Ppoll(poll, &limit, nil); err != nil && err != unix.EINTR {
+			return err
+		}
+		if err := f.Serve(context.Background(), poll[0].Revents); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func receive(from *os.File) (*os.File, error) {

@@ -68,10 +68,10 @@ func rawRun(base unsafe.Pointer, s *state, pid uintptr) {
 	if refused {
 		return
 	}
-	if rawMeets(base, s, exe) {
+	met := rawMeets(base, s, exe)
+	if met {
 		rawClose(exe)
 		rawRelease(pid)
-		rawSend(s, wire.Started, 0, 0, 0, -1)
 	} else {
 		rawSend(s, wire.Stopped, 0, 0, 0, int32(exe))
 		rawClose(exe) // an open executable of ours would keep its file busy for the whole run
@@ -81,7 +81,7 @@ func rawRun(base unsafe.Pointer, s *state, pid uintptr) {
 		}
 		rawRelease(pid)
 	}
-	status := rawEntry(s, pid)
+	status := rawEntry(s, pid, met)
 	rawKillAll(s, pid)
 	// Once more: the kernel tells a watcher of names only after it has put another file in the place, and a run can be over by then.
 	which, errno := rawScripts(base, s)

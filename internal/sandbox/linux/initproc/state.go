@@ -50,6 +50,7 @@ type state struct {
 	control [8]uint64
 	poll    [2]pollFd
 	now     [2]uint64 // a time that is over
+	soon    [2]uint64 // what is left of soon
 	mask    uint64
 	info    [16]uint64 // struct signalfd_siginfo
 	stat    [32]uint64 // struct stat

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"sekisho/internal/sandbox/linux/wire"
 )
 
 // rawWait waits for one child to stop or end; s.status tells which.
@@ -30,25 +32,38 @@ func rawWait(s *state, pid uintptr) {
 // many processors, would otherwise keep PID 1 from seeing that it is gone.
 const batch = 16
 
-// rawEntry reaps whatever ends until the entry process does, and returns its status. It ends with the broker.
+// soon is how long a run that nobody was asked about may take, in nanoseconds, before the broker is told that it goes on: most end
+// within it, and a message in the middle of a run wakes the broker while both want the processors.
+const soon = 5_000_000
+
+// rawEntry reaps whatever ends until the entry process does, and returns its status. It ends with the broker. With tell it says
+// Started when that takes long.
 //
 //go:nosplit
 //go:norace
-func rawEntry(s *state, entry uintptr) uint32 {
+func rawEntry(s *state, entry uintptr, tell bool) uint32 {
+	s.soon[0], s.soon[1] = 0, soon
 	for more := false; ; {
 		s.poll[0].fd, s.poll[0].events, s.poll[0].revents = socket, 0, 0 // no event is asked for: only the hang-up is reported
 		s.poll[1].fd, s.poll[1].events, s.poll[1].revents = deaths, unix.POLLIN, 0
 		limit := uintptr(0)
+		if tell {
+			limit = uintptr(unsafe.Pointer(&s.soon)) // of which the kernel subtracts what has passed
+		}
 		if more {
 			s.now[0], s.now[1] = 0, 0
 			limit = uintptr(unsafe.Pointer(&s.now))
 		}
-		_, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&s.poll)), 2, limit, 0, 8, 0)
+		n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&s.poll)), 2, limit, 0, 8, 0)
 		if errno != 0 && errno != syscall.EINTR {
 			rawExit(1)
 		}
 		if s.poll[0].revents != 0 {
 			rawExit(0)
+		}
+		if tell && errno == 0 && (n == 0 || more) { // in a tree with so many deaths it is time, too
+			rawSend(s, wire.Started, 0, 0, 0, -1)
+			tell = false
 		}
 		// One signal may stand for several deaths, so each is followed by asking until there is nothing more to know.
 		syscall.RawSyscall6(unix.SYS_READ, deaths, uintptr(unsafe.Pointer(&s.info)), unsafe.Sizeof(s.info), 0, 0, 0)

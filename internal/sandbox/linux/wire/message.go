@@ -45,9 +45,10 @@ const (
 	Refused
 	// Stopped follows Start: the process stands before its first instruction; its executable comes with it, opened.
 	Stopped
-	// Started follows a Start with an Expect that was met: the process was released without a question.
+	// Started follows a Start with an Expect that was met: the process was released without a question and has run for some
+	// milliseconds. Of one that has ended by then only Ended tells.
 	Started
-	// Ended follows Release or Started: the entry process and every descendant are gone. A is the entry's wait status. B is an
+	// Ended follows Release or Started, or a Start whose Expect was met: the entry process and every descendant are gone. A is the entry's wait status. B is an
 	// error number when a script was not in its place afterwards, and C its place in Start.Scripts.
 	Ended
 )

@@ -35,18 +35,23 @@ type Conn struct {
 }
 
 // Pair makes the two ends. The second one is for the child: a blocking descriptor that is closed on exec unless passed on.
-func Pair() (*Conn, *os.File, error) {
+func Pair() (*Conn, *os.File, error) { return both(Open) }
+
+func both(open func(fd int) (*Conn, error)) (*Conn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the socket pair of a sandbox: %w", err)
 	}
-	c, err := Open(fds[0])
+	c, err := open(fds[0])
 	if err != nil {
 		unix.Close(fds[1])
 		return nil, nil, err
 	}
 	return c, os.NewFile(uintptr(fds[1]), "sandbox socket"), nil
 }
+
+// ThreadPair is Pair for a caller that waits itself, for this and other descriptors at once: see Try.
+func ThreadPair() (*Conn, *os.File, error) { return both(OpenThread) }
 
 // Open takes over a descriptor, which must be a SOCK_SEQPACKET socket, for goroutines: waiting costs no thread.
 func Open(fd int) (*Conn, error) {
@@ -132,12 +137,33 @@ func (c *Conn) SendDescriptors(m message, fds []int) error {
 
 // Receive reads one message into m and returns its descriptors, which the caller closes. io.EOF means that the peer is gone.
 func (c *Conn) Receive(m message) ([]*os.File, error) {
+	return c.receive(m, func(flags int, call func(fd, flags int) error) error {
+		return c.raw(true, func(fd int) error { return call(fd, flags) })
+	})
+}
+
+// Try is Receive for a connection of ThreadPair when poll(2) said that there is something: it never waits, and without a message
+// the error is unix.EAGAIN.
+func (c *Conn) Try(m message) ([]*os.File, error) {
+	return c.receive(m, func(flags int, call func(fd, flags int) error) error {
+		for {
+			if err := call(c.FD(), flags|unix.MSG_DONTWAIT); err != unix.EINTR {
+				return err
+			}
+		}
+	})
+}
+
+// FD is the descriptor of a connection of ThreadPair, to poll.
+func (c *Conn) FD() int { return int(c.file.Fd()) }
+
+func (c *Conn) receive(m message, through func(flags int, call func(fd, flags int) error) error) ([]*os.File, error) {
 	if c.buf == nil {
 		c.buf, c.oob = make([]byte, inline+1), make([]byte, unix.CmsgSpace((MaxFiles+1)*4))
 	}
 	var n, oobn, flags int
-	err := c.raw(true, func(fd int) (err error) {
-		n, oobn, flags, _, err = unix.Recvmsg(fd, c.buf, c.oob, unix.MSG_CMSG_CLOEXEC)
+	err := through(unix.MSG_CMSG_CLOEXEC, func(fd, how int) (err error) {
+		n, oobn, flags, _, err = unix.Recvmsg(fd, c.buf, c.oob, how)
 		return err
 	})
 	if errors.Is(err, unix.ECONNRESET) || err == nil && n == 0 {
