@@ -5,7 +5,6 @@ package linux
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -71,7 +70,7 @@ func New(o Options) (*Backend, error) {
 	id := whoami()
 	return &Backend{program: o.Program, files: o.Files, cgroup: o.Cgroup, network: o.Network, smallest: "/usr/bin/true", id: id, steps: cgroup.NewSteps(o.Files),
 		facts:      sync.OnceValue(func() probe.Facts { return facts(id) }),
-		coreSocket: func() bool { return probe.CoreSocket(os.DirFS("/proc")) },
+		coreSocket: probe.DumpSocket("/proc"),
 		filters:    assembled(),
 		seen:       seen.New(seen.NewSystemClock()),
 		denies:     seen.Denies,

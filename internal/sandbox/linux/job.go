@@ -28,6 +28,7 @@ type job struct {
 	mu     sync.Mutex
 	box    *box     // nil after a limit ended it, or Close
 	run    *process // the running one, or nil
+	ready  *stdio   // pipes of the next run; nil when there are none
 	closed bool
 
 	lost     chan struct{} // closed by lose
@@ -146,6 +147,10 @@ func (j *job) Close(ctx context.Context) error {
 	}
 	j.mu.Lock()
 	err := j.drop(ctx)
+	if j.ready != nil {
+		j.ready.close()
+		j.ready = nil
+	}
 	j.mu.Unlock()
 	if err == nil {
 		j.watching.Wait()

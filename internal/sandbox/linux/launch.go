@@ -33,7 +33,7 @@ func (j *job) launch(ctx context.Context, c sandbox.Command) (*process, error) {
 	now := time.Now()
 	p := &process{box: j.box, begun: now, limit: limit, locks: now, stopped: make(chan struct{}), ended: make(chan struct{})}
 	var err error
-	if p.pipes, err = j.backend.pipes(); err != nil {
+	if p.pipes, err = j.pipes(); err != nil {
 		return nil, fault.New(fault.ExecutableStartFailed, fault.Target(c.Path), fault.Arg("reason", err), fault.Cause(err))
 	}
 	defer context.AfterFunc(ctx, func() { p.cancel(cancelled(ctx.Err())) })()
@@ -110,6 +110,7 @@ func (p *process) begin(ctx context.Context, j *job, c *sandbox.Command) (first 
 	if err != nil {
 		return first, j.abandon(ctx, lost(err))
 	}
+	j.ahead()
 	first.reply, first.err = p.follow()
 	switch {
 	case first.err != nil && start.Expect == nil:

@@ -43,6 +43,25 @@ func (b *Backend) pipes() (*stdio, error) {
 	return s, nil
 }
 
+// pipes are those of the next run. The caller holds mu.
+func (j *job) pipes() (*stdio, error) {
+	if s := j.ready; s != nil {
+		j.ready = nil
+		return s, nil
+	}
+	return j.backend.pipes()
+}
+
+// ahead makes the pipes of the next run while this one's program is being loaded. Where that fails, it is tried again when they are
+// needed, and told. The caller holds mu.
+func (j *job) ahead() {
+	if j.ready == nil {
+		if s, err := j.backend.pipes(); err == nil {
+			j.ready = s
+		}
+	}
+}
+
 // closeTheirs closes the payload's ends; it may be called again.
 func (s *stdio) closeTheirs() {
 	for _, fd := range s.theirs {

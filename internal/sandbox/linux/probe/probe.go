@@ -3,9 +3,13 @@
 package probe
 
 import (
+	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -50,10 +54,26 @@ func Read(proc fs.FS) Facts {
 	}
 }
 
+const corePattern = "sys/kernel/core_pattern"
+
 // CoreSocket reports whether the kernel connects to a socket of the host for every crash (Linux 6.16, kernel.core_pattern with
 // "@"). It then asks for no limit, so nothing inside can keep the crash of a payload from that program. proc is as in Read.
 func CoreSocket(proc fs.FS) bool {
-	return strings.HasPrefix(text(proc, "sys/kernel/core_pattern"), "@")
+	return strings.HasPrefix(text(proc, corePattern), "@")
+}
+
+// DumpSocket is CoreSocket for who asks often: the file stays open, and what it says is the kernel's word at each call.
+func DumpSocket(proc string) func() bool {
+	open := sync.OnceValues(func() (*os.File, error) { return os.Open(filepath.Join(proc, corePattern)) })
+	return func() bool {
+		var text [1]byte
+		if f, err := open(); err == nil {
+			if n, err := f.ReadAt(text[:], 0); n == 1 || err == io.EOF {
+				return text[0] == '@'
+			}
+		}
+		return CoreSocket(os.DirFS(proc))
+	}
 }
 
 // RefuseCoreSocket is the refusal where CoreSocket holds.

@@ -3,6 +3,9 @@
 package probe
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -110,6 +113,31 @@ func TestRead(t *testing.T) {
 	}
 	if d := cmp.Diff(Facts{MaxUserNamespaces: -1}, Read(fstest.MapFS{"sys/kernel/osrelease": file("6.6.87.2-microsoft-standard-WSL2")})); d != "" {
 		t.Errorf("a machine without any of them: (-want +got)\n%s", d)
+	}
+}
+
+// proves A-SBX-09
+func TestDumpSocket(t *testing.T) {
+	dir := t.TempDir()
+	if DumpSocket(dir)() {
+		t.Error("a kernel without the file sends dumps nowhere")
+	}
+	file := filepath.Join(dir, "sys/kernel/core_pattern")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	asked := DumpSocket(dir)
+	for _, pattern := range []string{"core", "@/run/dumps", "", "|/usr/bin/x @", "@@y"} {
+		if err := os.WriteFile(file, []byte(pattern+"\n"), 0o644); err != nil { // the same file
+			t.Fatal(err)
+		}
+		if got := asked(); got != strings.HasPrefix(pattern, "@") {
+			t.Errorf("%q: %v", pattern, got)
+		}
+	}
+	// What the kernel says is asked of it each time, though the file was opened once.
+	if real := DumpSocket("/proc"); real() != CoreSocket(os.DirFS("/proc")) || real() != CoreSocket(os.DirFS("/proc")) {
+		t.Error("of this machine it says something else")
 	}
 }
 
