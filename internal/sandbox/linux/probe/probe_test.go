@@ -136,8 +136,11 @@ func TestDumpSocket(t *testing.T) {
 		}
 	}
 	// What the kernel says is asked of it each time, though the file was opened once.
-	if real := DumpSocket("/proc"); real() != CoreSocket(os.DirFS("/proc")) || real() != CoreSocket(os.DirFS("/proc")) {
-		t.Error("of this machine it says something else")
+	real := DumpSocket("/proc")
+	for range 2 {
+		if real() != CoreSocket(os.DirFS("/proc")) {
+			t.Error("of this machine it says something else")
+		}
 	}
 }
 
