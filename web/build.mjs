@@ -33,7 +33,7 @@ const nameOf = (path) => path.slice(path.lastIndexOf("/") + 1);
 
 /**
  * Chromium compiles every function of such a script while it arrives, beside the thread that draws. Else that thread does, one function
- * after the other as they are called, which is a quarter of what the first screen takes it. Other browsers see a comment.
+ * after the other as they are called, which is a fifth of what the first screen takes it. Other browsers see a comment.
  */
 const eager = "//# allFunctionsCalledOnLoad\n";
 
