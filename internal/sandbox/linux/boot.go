@@ -170,7 +170,7 @@ func (b *Backend) launch(ctx context.Context, p *plan, program *compiled, group 
 	if err != nil {
 		return nil, err
 	}
-	if err := group.Born(ctx, proc.Pid, proc.Parent, proc.Ended); err != nil && !proc.Ended() {
+	if err := group.Born(proc.Pid, proc.Ended); err != nil && !proc.Ended() {
 		return proc, err
 	}
 	return proc, nil // one that has ended already says why itself

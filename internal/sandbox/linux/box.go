@@ -161,7 +161,7 @@ func (x *box) destroy(ctx context.Context) error {
 	}
 	var err error
 	if left, perr := x.group.Procs(); perr != nil || len(left) > 0 {
-		err = x.group.Kill(ctx, os.Getpid(), x.proc.Parent)
+		err = x.group.Kill(ctx)
 	}
 	return errors.Join(err, x.group.Close())
 }

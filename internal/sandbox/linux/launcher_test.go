@@ -124,3 +124,40 @@ func TestALauncherThatDiesIsNoMissingPrimitive(t *testing.T) {
 		t.Errorf("got %v, %v", err, errors.Unwrap(err))
 	}
 }
+
+// What a launcher works with is in no sandbox: neither its heap nor what it was told at its start.
+//
+// proves A-SBX-09
+func TestPIDOneHasNothingOfTheLaunchersMemory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // nobody else can look
+	}
+	f := sandboxed(t)
+	f.sh("true").ok(t)
+	own := func(pid int) (bytes uint64) { // private and writable, less what is a program's image
+		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+		must(t, err)
+		for line := range strings.Lines(string(maps)) {
+			f := strings.Fields(line)
+			if f[1] != "rw-p" || strings.Contains(line, "memfd:sandbox program") {
+				continue
+			}
+			first, last, _ := strings.Cut(f[0], "-")
+			begin, err := strconv.ParseUint(first, 16, 64)
+			must(t, err)
+			end, err := strconv.ParseUint(last, 16, 64)
+			must(t, err)
+			bytes += end - begin
+		}
+		return bytes
+	}
+	if control := own(launchers(t)[0]); control < 1<<20 {
+		t.Errorf("control: the launcher has %d bytes", control)
+	}
+	// A few pages of a stack, of which one can have 64 KiB.
+	for _, pid := range inits(t) {
+		if got := own(pid); got == 0 || got > 3<<16 {
+			t.Errorf("PID 1 has %d bytes", got)
+		}
+	}
+}

@@ -3,11 +3,9 @@
 package cgroup
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 
@@ -15,7 +13,7 @@ import (
 )
 
 // Birth implements Group. Version 2 has a clone flag for the group that a process is born in. With version 1 a child inherits
-// the groups of the thread that forks it.
+// the groups of who forks it.
 func (g *group) Birth() (unified bool, files []*os.File, err error) {
 	if g.version == 2 {
 		fd, err := unix.FcntlInt(g.pids.Fd(), unix.F_DUPFD_CLOEXEC, 3)
@@ -38,24 +36,14 @@ func (g *group) Birth() (unified bool, files []*os.File, err error) {
 }
 
 // Born implements Group.
-func (g *group) Born(ctx context.Context, pid, parent int, ended func() bool) error {
+func (g *group) Born(pid int, ended func() bool) error {
 	for _, dir := range g.dirs {
-		for try := 0; ; try++ {
-			now, err := procs(dir)
-			if err != nil {
-				return err
-			}
-			if !slices.Contains(now, pid) {
-				return g.adopt(pid, ended)
-			}
-			if !slices.Contains(now, parent) || g.version == 2 {
-				break
-			}
-			if try < 50 {
-				runtime.Gosched()
-			} else if err := pause(ctx); err != nil {
-				return fmt.Errorf("waiting for the launcher to leave the control group %s: %w", dir.Name(), err)
-			}
+		now, err := procs(dir)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(now, pid) {
+			return g.adopt(pid, ended)
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ func TestAProcessThatHasEndedIsNotAddedByItsNumber(t *testing.T) {
 			}
 			cat, _ := launch(t, "/bin/cat")
 			pid, look := cat.Process.Pid, 0
-			err := g.Born(t.Context(), pid, 0, func() bool { look++; return c.ended[look-1] })
+			err := g.Born(pid, func() bool { look++; return c.ended[look-1] })
 			if c.inside && err != nil || !c.inside && !errors.Is(err, errEnded) {
 				t.Errorf("got %v", err)
 			}

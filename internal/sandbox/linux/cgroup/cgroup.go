@@ -28,12 +28,11 @@ type Group interface {
 	// Add moves one process (an id of this PID namespace) into the group; its later children are born there.
 	Add(pid int) error
 	// Birth returns what a process is born inside by: with version 2 (unified) the directory, for CLONE_INTO_CGROUP, with
-	// version 1 its tasks files, to which the thread that makes the process writes "0" first. The caller closes them.
+	// version 1 its tasks files, to which whoever makes the process writes "0" first. The caller closes them.
 	Birth() (unified bool, files []*os.File, err error)
-	// Born proves that a process that was just made is inside, and adds it where the thread was not let in. It returns when
-	// parent, which made it, has left: until then the group lists that among those to kill. ended asks a descriptor of the
-	// process: when it has ended, its number may be somebody else's.
-	Born(ctx context.Context, pid, parent int, ended func() bool) error
+	// Born proves that a process that was just made is inside, and adds it where its maker was not let in. ended asks a
+	// descriptor of the process: when it has ended, its number may be somebody else's.
+	Born(pid int, ended func() bool) error
 	// Procs lists the living processes inside, PID 1 of the sandbox included.
 	Procs() ([]int, error)
 	// OOM is closed when the kernel found the group out of memory; the tree must then be ended, because version 1 kills

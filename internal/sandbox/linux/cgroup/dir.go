@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -36,24 +35,48 @@ func identity(dir *os.File) (sandbox.FileID, error) {
 }
 
 func openControl(dir *os.File, name string, flags int) (*os.File, error) {
-	fd, err := unix.Openat(int(dir.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := openAt(dir, name, flags)
 	if err != nil {
-		return nil, fmt.Errorf("opening %s of control group %s: %w", name, dir.Name(), err)
+		return nil, err
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
 
+func openAt(dir *os.File, name string, flags int) (int, error) {
+	for {
+		fd, err := unix.Openat(int(dir.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return -1, fmt.Errorf("opening %s of control group %s: %w", name, dir.Name(), err)
+		}
+		return fd, nil
+	}
+}
+
 func read(dir *os.File, name string) (string, error) {
-	f, err := openControl(dir, name, unix.O_RDONLY)
+	fd, err := openAt(dir, name, unix.O_RDONLY)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	if err != nil {
-		return "", fmt.Errorf("reading %s of control group %s: %w", name, dir.Name(), err)
+	defer unix.Close(fd)
+	// Most such files are a line or two, and are read several times for each sandbox: not worth an os.File.
+	text := make([]byte, 0, 512)
+	for {
+		n, err := unix.Read(fd, text[len(text):cap(text)])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return "", fmt.Errorf("reading %s of control group %s: %w", name, dir.Name(), err)
+		case n == 0:
+			return strings.TrimSpace(string(text)), nil
+		}
+		if text = text[:len(text)+n]; len(text) == cap(text) {
+			text = append(text, 0)[:len(text)]
+		}
 	}
-	return strings.TrimSpace(string(b)), nil
 }
 
 func write(files fileop.FS, dir *os.File, name, value string) error {

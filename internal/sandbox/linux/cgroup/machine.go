@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"sekisho/internal/sandbox/linux/mounts"
 )
 
 // machine is what the kernel says about control groups and this process.
@@ -25,15 +28,33 @@ type mount struct {
 }
 
 func thisMachine() (*machine, error) {
-	info, err := os.ReadFile("/proc/self/mountinfo")
+	info, err := mounts.Host().Text()
 	if err != nil {
-		return nil, fmt.Errorf("reading the mounts: %w", err)
+		return nil, err
 	}
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil, fmt.Errorf("reading this process's control groups: %w", err)
 	}
-	return &machine{parseMounts(string(info)), parseOwn(string(own))}, nil
+	return &machine{parsed.of(info), parseOwn(string(own))}, nil
+}
+
+// parsed is the last list of mounts that was read, which is nearly always the next one, too.
+var parsed mountsOf
+
+type mountsOf struct {
+	mu     sync.Mutex
+	info   string
+	mounts []mount
+}
+
+func (p *mountsOf) of(info string) []mount {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mounts == nil || p.info != info {
+		p.info, p.mounts = info, parseMounts(info)
+	}
+	return p.mounts
 }
 
 // parseMounts reads /proc/self/mountinfo (proc_pid_mountinfo(5)); lines of another shape are other mounts.

@@ -11,8 +11,8 @@ import (
 	"sekisho/internal/sandbox/linux/wire"
 )
 
-// rawChild is the life of the process that was forked ahead: it waits for a Start and becomes its entry process. It does not
-// return.
+// rawChild is the life of the process that was forked ahead: it waits for a Start and prepares to become its entry process. What
+// is left to do then is s.last.
 //
 //go:nosplit
 //go:norace
@@ -22,7 +22,8 @@ func rawChild(base unsafe.Pointer, s *state) {
 	n := rawReceive(s)
 	if n == 0 {
 		rawShared(base).phase = gone
-		rawExit(0)
+		s.last.number, s.last.a = unix.SYS_EXIT_GROUP, 0
+		return
 	}
 	rawShared(base).errno = 0
 	rawShared(base).phase = begun
@@ -33,8 +34,18 @@ func rawChild(base unsafe.Pointer, s *state) {
 	if errno == 0 {
 		errno = rawBecome(base, s)
 	}
+	if errno != 0 {
+		rawFailed(base, s, errno)
+	}
+}
+
+// rawFailed lets the child end after a failure.
+//
+//go:nosplit
+//go:norace
+func rawFailed(base unsafe.Pointer, s *state, errno syscall.Errno) {
 	rawShared(base).stage, rawShared(base).errno = wire.AtExec, uint32(errno)
-	rawExit(127)
+	s.last.number, s.last.a = unix.SYS_EXIT_GROUP, 127
 }
 
 // rawWhole checks what came with the packet of n bytes, and reads the rest when that is elsewhere.
@@ -123,7 +134,7 @@ func rawTable(at unsafe.Pointer, table, count, size uint64) syscall.Errno {
 	return 0
 }
 
-// rawBecome makes this process the entry process. It returns only with a failure.
+// rawBecome makes this process the entry process, up to the exec.
 //
 //go:nosplit
 //go:norace
@@ -148,7 +159,7 @@ func rawBecome(base unsafe.Pointer, s *state) syscall.Errno {
 		return errno
 	}
 	// Everything else is closed by the exec.
-	_, _, errno := syscall.RawSyscall6(unix.SYS_EXECVE, uintptr(unsafe.Add(unsafe.Pointer(h), h.Path)),
-		uintptr(unsafe.Add(unsafe.Pointer(h), h.Argv)), uintptr(unsafe.Add(unsafe.Pointer(h), h.Env)), 0, 0, 0)
-	return errno
+	c := &s.last
+	c.number, c.a, c.b, c.c = unix.SYS_EXECVE, uintptr(unsafe.Add(unsafe.Pointer(h), h.Path)), uintptr(unsafe.Add(unsafe.Pointer(h), h.Argv)), uintptr(unsafe.Add(unsafe.Pointer(h), h.Env))
+	return 0
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // entries are where the life of PID 1 and the interpreter begin.
-var entries = []string{"sekisho/internal/sandbox/linux/initproc.rawClone"}
+var entries = []string{"sekisho/internal/sandbox/linux/initproc.rawBetween", "sekisho/internal/sandbox/linux/initproc.rawClone", "sekisho/internal/sandbox/linux/initproc.rawKeep"}
 
 // harmless is code of others that a process without a runtime may run: it is assembler, or nosplit and does nothing but that.
 var harmless = regexp.MustCompile(`^(syscall\.RawSyscall6|internal/runtime/syscall/linux\.Syscall6)$`)
@@ -59,6 +59,18 @@ func TestNothingReachesTheRuntime(t *testing.T) {
 		for _, f := range []string{"initproc.rawServe", "initproc.rawChild", "initproc.rawKillAll", "opcode.RawRun", "opcode.rawCall"} {
 			if !seen["sekisho/internal/sandbox/linux/"+f] {
 				t.Errorf("%s: %s is not reached", arch, f)
+			}
+		}
+		// Who has borrowed a stack leaves it by the call by which it was borrowed; the second one of rawBetween waits.
+		for f, want := range map[string]int{"rawAhead": 1, "rawBetween": 2} {
+			n := 0
+			for _, to := range calls["sekisho/internal/sandbox/linux/initproc."+f] {
+				if to == "syscall.RawSyscall6" {
+					n++
+				}
+			}
+			if n != want {
+				t.Errorf("%s: %s makes system calls at %d places", arch, f, n)
 			}
 		}
 		// The control: a function that is not like that is seen to be none.

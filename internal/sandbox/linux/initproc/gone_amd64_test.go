@@ -27,7 +27,7 @@ func TestDeathsWithoutEndDoNotHideTheBrokersOwn(t *testing.T) {
 	notify := b.Slot()
 	b.Call(unix.SYS_EVENTFD2, opcode.Int(0), opcode.Int(0)).Into(notify)
 	b.Put(opcode.Begin, initial(b, notify, nil))
-	conn, pid := forkedWith(t, b, unix.CLONE_NEWUSER|unix.CLONE_NEWPID|unix.CLONE_NEWNS, -1)
+	conn, pid := forkedWith(t, b, unix.CLONE_NEWUSER|unix.CLONE_NEWPID|unix.CLONE_NEWNS, None())
 	ended := false
 	t.Cleanup(func() {
 		if !ended {

@@ -11,10 +11,6 @@ import (
 	"sekisho/internal/sandbox/linux/wire"
 )
 
-// ahead are the flags by which glibc forks: the filter lets them through without asking the broker. There is nothing to ask:
-// when PID 1 forks, every other process of the sandbox is dead.
-const ahead = unix.CLONE_CHILD_SETTID | unix.CLONE_CHILD_CLEARTID | uintptr(unix.SIGCHLD)
-
 // rawServe says that PID 1 is ready and serves runs until the broker is gone.
 //
 //go:nosplit
@@ -24,17 +20,36 @@ func rawServe(base unsafe.Pointer, s *state) {
 	// Nobody but the broker answers forks, and nobody else accepts.
 	syscall.RawSyscall6(unix.SYS_CLOSE_RANGE, deaths+1, ^uintptr(0)>>32, 0, 0, 0, 0)
 	for {
-		rawShared(base).phase = idle
-		// Where the id goes is the fourth argument here and the fifth there.
-		tid := uintptr(unsafe.Pointer(&s.tid))
-		pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, ahead, 0, 0, tid, tid, 0)
-		switch {
-		case errno != 0:
+		if pid, errno := rawAhead(base, s); errno != 0 {
 			rawRefuse(s, errno)
-		case pid == 0:
-			rawChild(base, s)
-		default:
+		} else {
 			rawRun(base, s, pid)
+		}
+	}
+}
+
+// rawAhead forks the child that becomes the next entry process, by a call that the filter lets through without asking the broker.
+// There is nothing to ask: when PID 1 forks, every other process of the sandbox is dead. Where that is vfork, PID 1 waits
+// here until the child has executed a program or has ended.
+//
+//go:nosplit
+//go:noinline
+//go:norace
+func rawAhead(base unsafe.Pointer, s *state) (pid uintptr, errno syscall.Errno) {
+	rawShared(base).phase = idle
+	c := &s.last
+	// Where the id goes is the fourth argument on one architecture and the fifth on another.
+	tid := uintptr(unsafe.Pointer(&s.tid))
+	c.number, c.a, c.b, c.c, c.d, c.e = aheadCall, aheadFlags, 0, 0, tid, tid
+	for {
+		pid, _, errno = syscall.RawSyscall6(c.number, c.a, c.b, c.c, c.d, c.e, 0)
+		switch {
+		case errno == 0 && pid == 0:
+			rawChild(base, s)
+		case errno == 0 || rawShared(base).phase == idle:
+			return pid, errno
+		default: // the child's exec
+			rawFailed(base, s, errno)
 		}
 	}
 }
@@ -56,7 +71,7 @@ func rawRefuse(s *state, errno syscall.Errno) {
 //go:nosplit
 //go:norace
 func rawRun(base unsafe.Pointer, s *state, pid uintptr) {
-	// While nothing runs this is where PID 1 waits: the child sees it when the broker is gone.
+	// While nothing runs PID 1 waits here, or waited for the fork: the child sees it when the broker is gone.
 	rawWait(s, pid)
 	if rawShared(base).phase == gone {
 		rawExit(0)

@@ -22,8 +22,19 @@ type shared struct {
 	phase uint32
 	stage uint32 // of the child's failure, as in wire.Reply
 	errno uint32
-	pidfd int32 // of PID 1, for the launcher
+	// For the launcher: a descriptor of PID 1, its id, and the tasks files of the control groups that it is born in.
+	pidfd   int32
+	born    int32
+	entered uint32 // how many tasks files
+	tasks   [MostTasks]int32
+	last    lastCall
 }
+
+// lastCall is the last system call of a process that has borrowed its parent's stack, by vfork. What it leaves there is what its parent
+// finds when it goes on: in the frames below the function that forked, which the parent has not left yet. So the child's last
+// call is made at the very place of the fork, in the same loop, and puts the same return addresses there. Nothing
+// else of these frames is used after a system call, and variables of the function that forked are not changed by the child.
+type lastCall struct{ number, a, b, c, d, e uintptr }
 
 const received = 4096
 
@@ -47,6 +58,7 @@ type state struct {
 	packet  [2]uint64
 	iov     [2]uint64
 	msg     message
+	last    lastCall
 	control [8]uint64
 	poll    [2]pollFd
 	now     [2]uint64 // a time that is over

@@ -193,17 +193,11 @@ func (l *Launcher) answer(ctx context.Context) (*Process, error) {
 		wire.CloseAll(got)
 		return nil, errors.New("the launcher of sandboxes gave an unexpected answer")
 	}
-	p, err := newProcess(a.PID, got[0])
-	if err == nil {
-		p.Parent = l.proc.Pid
-	}
-	return p, err
+	return newProcess(a.PID, got[0])
 }
 
 // Process is a PID 1 that was made.
 type Process struct {
-	// Parent is the launcher's id.
-	Parent int
 	// Pid is its id, which stays its own until it has ended.
 	Pid  int
 	file *os.File

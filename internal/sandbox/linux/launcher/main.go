@@ -63,6 +63,9 @@ func serve() error {
 	if err != nil {
 		return err
 	}
+	if err := initproc.Lean(); err != nil {
+		return err
+	}
 	for {
 		l, files, err := receive(conn)
 		if err != nil {
@@ -71,9 +74,13 @@ func serve() error {
 			}
 			return err
 		}
-		pid, pidfd, err := launch(l, files, limits)
-		wire.CloseAll(files)
-		if err := answer(conn, pid, pidfd, err); err != nil {
+		pid, pidfd, block, err := launch(l, files, limits)
+		err = answer(conn, pid, pidfd, err)
+		wire.CloseAll(files) // nobody waits for that any more
+		if block != nil {
+			err = errors.Join(err, block.Close())
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,9 @@ type Table struct {
 	mu   sync.Mutex
 	file *os.File // /proc/self/mountinfo, which becomes ready when something changes
 	info string
-	at   uint64 // counts the changes
+	// points are the mount points in it.
+	points []string
+	at     uint64 // counts the changes
 }
 
 // Host is the one table of this process.
@@ -35,11 +37,19 @@ func (t *Table) Now() (uint64, error) {
 	return t.at, err
 }
 
+// Text is the list itself, as it is now.
+func (t *Table) Text() (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.refresh()
+	return t.info, err
+}
+
 // Under lists the mounts of the host that lie under path as mountsUnder does, as of the last Now.
 func (t *Table) Under(path string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return mountsUnder(t.info, path)
+	return mountsUnder(t.points, path)
 }
 
 func (t *Table) refresh() error {
@@ -68,19 +78,26 @@ func (t *Table) refresh() error {
 			return fmt.Errorf("reading the mounts of this system: %w", err)
 		}
 		t.info, fresh = string(info), false
+		t.points = mountPoints(t.info)
 		t.at++
 	}
 }
 
-// mountsUnder reads mountinfo text; the fifth field of a line is the mount point with blanks as octal escapes.
-func mountsUnder(info, path string) []string {
-	var found []string
+// mountPoints reads mountinfo text; the fifth field of a line is the mount point with blanks as octal escapes.
+func mountPoints(info string) []string {
+	var points []string
 	for line := range strings.Lines(info) {
-		fields := strings.Fields(line)
-		if len(fields) < 5 {
-			continue
+		if fields := strings.Fields(line); len(fields) >= 5 {
+			points = append(points, unescape.Replace(fields[4]))
 		}
-		point := unescape.Replace(fields[4])
+	}
+	return points
+}
+
+// mountsUnder lists the outermost of those points that lie below path, from there on.
+func mountsUnder(points []string, path string) []string {
+	var found []string
+	for _, point := range points {
 		if rel, ok := strings.CutPrefix(point, strings.TrimSuffix(path, "/")); ok && len(rel) > 1 && rel[0] == '/' {
 			found = append(found, rel)
 		}

@@ -30,7 +30,7 @@ func TestMountsUnder(t *testing.T) {
 		"/usr":             nil,
 		"/home":            {"/u/src", "/u/src-else"},
 	} {
-		if d := cmp.Diff(want, mountsUnder(mountinfo, path)); d != "" {
+		if d := cmp.Diff(want, mountsUnder(mountPoints(mountinfo), path)); d != "" {
 			t.Errorf("%s: (-want +got)\n%s", path, d)
 		}
 	}
@@ -41,7 +41,7 @@ func FuzzMountsUnder(f *testing.F) {
 	f.Add(mountinfo, "/home/u/src")
 	f.Add("1 2 3", "/")
 	f.Fuzz(func(t *testing.T, info, path string) {
-		found := mountsUnder(info, path)
+		found := mountsUnder(mountPoints(info), path)
 		for i, rel := range found {
 			if len(rel) < 2 || rel[0] != '/' {
 				t.Fatalf("%q", rel)

@@ -75,7 +75,7 @@ type Launch struct {
 	// Ahead tells that this message only brings descriptors.
 	Ahead bool
 	// Unified tells that the process is born in the version 2 control group of one descriptor; otherwise Tasks files of version
-	// 1 groups are written by the thread that makes it.
+	// 1 groups are written by the process that makes it.
 	Unified bool
 	Tasks   int
 	// Maps are the id maps of its user namespace. DenySetgroups comes before them.

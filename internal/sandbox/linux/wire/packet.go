@@ -109,6 +109,8 @@ func (*Release) decode([]byte) error { return errDirection }
 
 var errDirection = errors.New("this message only goes to PID 1")
 
+const replySize = int(unsafe.Sizeof(Reply{}))
+
 func (r *Reply) encode() ([]byte, error) {
 	return append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(r)), unsafe.Sizeof(*r))...), nil
 }

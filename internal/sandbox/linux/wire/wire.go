@@ -158,8 +158,8 @@ func (c *Conn) Try(m message) ([]*os.File, error) {
 func (c *Conn) FD() int { return int(c.file.Fd()) }
 
 func (c *Conn) receive(m message, through func(flags int, call func(fd, flags int) error) error) ([]*os.File, error) {
-	if c.buf == nil {
-		c.buf, c.oob = make([]byte, inline+1), make([]byte, unix.CmsgSpace((MaxFiles+1)*4))
+	if room, most := room(m); len(c.buf) < room {
+		c.buf, c.oob = make([]byte, room), make([]byte, unix.CmsgSpace(most*4))
 	}
 	var n, oobn, flags int
 	err := through(unix.MSG_CMSG_CLOEXEC, func(fd, how int) (err error) {
@@ -188,6 +188,15 @@ func (c *Conn) receive(m message, through func(flags int, call func(fd, flags in
 		return nil, err
 	}
 	return files, nil
+}
+
+// room is how long a packet with m can be, with one byte more to see that it was longer, and how many descriptors may come with
+// it. Each sandbox has a connection on which nothing but short replies comes.
+func room(m message) (bytes, files int) {
+	if _, short := m.(*Reply); short {
+		return replySize + 1, 2
+	}
+	return inline + 1, MaxFiles + 1
 }
 
 // raw runs call on the descriptor, waiting in the runtime's poller while it would block.

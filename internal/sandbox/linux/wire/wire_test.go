@@ -252,3 +252,41 @@ func TestStartsThatTheKernelCannotTake(t *testing.T) {
 		}
 	}
 }
+
+// Whatever else comes on the connection of a sandbox is an end of it: more than a reply, or more descriptors than any reply has.
+//
+// proves A-SBX-09
+func TestAReplyIsNoLongerThanItIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes, files int
+		whole        bool
+	}{
+		"control":          {replySize, 1, true},
+		"one byte more":    {replySize + 1, 1, false},
+		"many bytes":       {40 << 10, 0, false},
+		"many descriptors": {replySize, 200, false},
+	} {
+		a, theirs, err := Pair()
+		if err != nil {
+			t.Fatal(err)
+		}
+		packet := make([]byte, c.bytes)
+		packet[0] = byte(Ready) // in the order of both machines
+		var rights []byte
+		if c.files > 0 {
+			fds := make([]int, c.files)
+			rights = unix.UnixRights(fds...) // copies of standard input
+		}
+		if err := unix.Sendmsg(int(theirs.Fd()), packet, rights, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		var r Reply
+		files, err := a.Receive(&r)
+		if (err == nil) != c.whole || c.whole && (r.Kind != Ready || len(files) != c.files) {
+			t.Errorf("%s: got %+v with %d descriptors, %v", name, r, len(files), err)
+		}
+		CloseAll(files)
+		theirs.Close()
+		a.Close()
+	}
+}
