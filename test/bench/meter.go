@@ -104,5 +104,12 @@ func (m *meter) close() error {
 			return err
 		}
 	}
-	return os.Remove(m.group)
+	// What has just ended is inside until the kernel is through with it.
+	for try := 0; ; try++ {
+		err := os.Remove(m.group)
+		if !errors.Is(err, syscall.EBUSY) || try == 500 {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
