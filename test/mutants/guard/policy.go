@@ -18,7 +18,7 @@ var programGuards = []Guard{
 	{"only the approved bytes become a private copy", []string{"A-POL-11"}, linux,
 		"hex.EncodeToString(h.Sum(nil)) != s.sha256", "hex.EncodeToString(h.Sum(nil)) == \"\"", linux, "TestAScriptThatIsNoLongerTheApprovedOneDoesNotStart"},
 	{"a name that is taken away ends the run", []string{"A-POL-11"}, linux,
-		"w.seen.Store(true)\n\tw.once.Do(func() {\n\t\tclose(w.moved)\n\t\tw.ring()\n\t})", "", linux, "TestAScriptSwappedAllTheTime"},
+		"w.seen.Store(true)\n\tw.once.Do(func() {\n\t\tclose(w.moved)\n\t\tw.ring()\n\t})", "", linux, "TestANameThatIsTakenAwayEndsTheRun"},
 	{"an interpreter between is hashed before the start", []string{"A-POL-11", "A-POL-04"}, resolve,
 		"if i == len(e.Interpreters)-1 {", "if i >= 0 {", resolve, "TestVerifyScriptEntry"},
 	{"an artifact's interpreter lies in an executable root", []string{"A-POL-11"}, tool,
