@@ -2,7 +2,10 @@
 
 package linux
 
-import "sekisho/internal/sandbox/linux/probe"
+import (
+	"sekisho/internal/sandbox/linux/probe"
+	"sekisho/internal/sandbox/linux/seen"
+)
 
 // SetSmallest replaces the program that preflight runs, so that tests see the machine that has none.
 func (b *Backend) SetSmallest(path string) { b.smallest = path }
@@ -19,6 +22,9 @@ func (b *Backend) SetCoreSocket(on bool) { b.coreSocket = func() bool { return o
 
 // SetDenies makes this kernel look like one that lets programs be written that run, or like one that does not.
 func (b *Backend) SetDenies(on bool) { b.denies = func() bool { return on } }
+
+// SetClock replaces the clock by which programs are old enough to be known again, and forgets every program.
+func (b *Backend) SetClock(c seen.Clock) { b.seen = seen.New(c) }
 
 // SetProc makes processes be looked for in another directory, and returns what undoes that.
 func SetProc(dir string) (undo func()) {

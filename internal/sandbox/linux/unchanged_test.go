@@ -230,43 +230,6 @@ func restore(t *testing.T, path string) {
 	must(t, file.Close())
 }
 
-// A program where the sandbox may write, by whatever name, or changed a moment ago is hashed at each start.
-//
-// proves A-POL-04
-func TestWhatTheSandboxMayWriteIsAlwaysHashed(t *testing.T) {
-	f := declare(t)
-	always := map[string]string{"in the workspace": into(t, f.W, "/bin/echo")}
-	for _, d := range []string{"/young", "/bound", "/control"} {
-		must(t, os.Mkdir(f.dir+d, 0o755))
-	}
-	control := into(t, f.dir+"/control", "/bin/echo")
-	bound := into(t, f.dir+"/bound", "/bin/echo")
-	if os.Geteuid() == 0 {
-		must(t, os.Mkdir(f.W+"/bound", 0o755))
-		must(t, unix.Mount(f.dir+"/bound", f.W+"/bound", "", unix.MS_BIND, ""))
-		t.Cleanup(func() { unix.Unmount(f.W+"/bound", unix.MNT_DETACH) })
-		always["bound into the workspace"] = bound
-	}
-	settled(t, always["in the workspace"], bound, control)
-	always["changed a moment ago"] = into(t, f.dir+"/young", "/bin/echo")
-	for _, d := range []string{"/young", "/bound", "/control"} {
-		f.grant(f.dir+d, sandbox.Read|sandbox.Execute, sandbox.OriginRuntimeRoot)
-	}
-	f.open()
-	for name, path := range always {
-		for range 2 {
-			told, r := f.proofs(f.command(path, "ran"))
-			r.ok(t)
-			expectProof(t, name, told, sandbox.ProofFull)
-		}
-	}
-	if os.Geteuid() == 0 {
-		c := f.command(control, "ran")
-		f.run(c).ok(t)
-		f.unchanged("control", c)
-	}
-}
-
 // A kernel on which a program can be written while it runs, or run while it is open for writing, proves nothing by its stamps.
 //
 // proves A-POL-04
