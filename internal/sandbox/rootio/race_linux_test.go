@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -123,6 +124,69 @@ func TestWalkOfNamesThatChange(t *testing.T) {
 	if seen.links == 0 || seen.entered == 0 || seen.left != seen.entered {
 		t.Errorf("%+v", seen)
 	}
+}
+
+// Right between the look at a name and its opening the name becomes another object: the walk visits what it has become, if
+// anything, and goes on.
+//
+// proves A-POL-13
+func TestANameBecomesAnotherObjectDuringAWalk(t *testing.T) {
+	for name, tt := range map[string]struct {
+		become func(v world)
+		want   []string
+	}{
+		"nothing":           {func(world) {}, []string{"/d directory", "/d/f file", "/d left"}},
+		"gone":              {func(world) {}, []string{"/d directory", "/d left"}},
+		"a file":            {func(v world) { must(t, os.WriteFile(v.w+"/d", nil, 0o644)) }, []string{"/d directory", "/d left", "/d file"}},
+		"a link":            {func(v world) { must(t, os.Symlink(v.out, v.w+"/d")) }, []string{"/d directory", "/d left", "/d link"}},
+		"a dangling link":   {func(v world) { must(t, os.Symlink("none", v.w+"/d")) }, []string{"/d directory", "/d left", "/d link"}},
+		"a pipe":            {func(v world) { must(t, unix.Mkfifo(v.w+"/d", 0o644)) }, []string{"/d directory", "/d left", "/d other"}},
+		"another directory": {func(v world) { must(t, os.Mkdir(v.w+"/d", 0o755)) }, []string{"/d directory", "/d left"}},
+	} {
+		v := newWorld(t)
+		root, err := Exact(v.w)
+		must(t, err)
+		defer root.Close()
+		w := &becoming{root: v.w}
+		if name != "nothing" {
+			w.once = func() { must(t, os.Rename(v.w+"/d", v.dir+"/away")); tt.become(v) }
+		}
+		must(t, root.Walk(t.Context(), w))
+		if want := append(tt.want, "/f file"); !slices.Equal(w.told, want) {
+			t.Errorf("%s: %q, want %q", name, w.told, want)
+		}
+	}
+}
+
+// becoming is a Walker that enters everything, and on whose first visit something happens.
+type becoming struct {
+	counting
+	root string
+	once func()
+	told []string
+}
+
+func (b *becoming) Visit(v *Visit) (bool, error) {
+	kind := "other"
+	switch {
+	case v.Link:
+		kind = "link"
+	case v.Info.Kind == Dir:
+		kind = "directory"
+	case v.Info.Kind == File:
+		kind = "file"
+	}
+	b.told = append(b.told, v.Path[len(b.root):]+" "+kind)
+	if once := b.once; once != nil {
+		b.once = nil
+		once()
+	}
+	return b.counting.Visit(v)
+}
+
+func (b *becoming) Leave(path string) error {
+	b.told = append(b.told, path[len(b.root):]+" left")
+	return b.counting.Leave(path)
 }
 
 // counting is a Walker that enters everything.
