@@ -95,18 +95,21 @@ test("pages of other ports, other sites and other names reach nothing, even with
   const own = await page.evaluate(attempt, command(world.origin));
   assert.deepEqual([own.command, own.stream, own.page], ["basic 200", "basic 200", "basic 200"]);
   assert.equal(await page.evaluate((s) => fetch(s).then((r) => r.status), script), 200, "the script is there");
+  const judged = async () => [...(await world.do("log")).matchAll(/msg="request refused" rule=(\w+)|msg="front end admitted"/g)].map((m) => (m[1] ? "refused by " + m[1] : "admitted"));
   const { port: other } = await site(t);
   for (const origin of [`http://127.0.0.1:${other}`, `http://localhost:${other}`, `http://evil.example:${other}`, `http://127.0.0.1.evil.example:${other}`]) {
     const attacker = await browser.newContext(), p = await attacker.newPage();
     await p.goto(origin + "/");
-    const before = (await world.do("log")).match(/request refused|front end admitted/g)?.length ?? 0;
     for (const target of [world.origin, `http://localhost:${port}`, `http://evil.example:${port}`]) {
+      const before = await judged();
       const got = await p.evaluate(attempt, command(target));
       for (const [name, result] of Object.entries(got)) {
         assert.ok(/^(TypeError|opaque 0|refused )$/.test(result), `${origin} → ${target}: ${name}: ${result}`);
       }
+      // The browser did ask, and it was the worker that refused, each time by the rule that is meant.
+      const now = (await judged()).slice(before.length), rule = target === world.origin ? "refused by origin" : "refused by host";
+      assert.deepEqual([...new Set(now)], [rule], `${origin} → ${target}`);
     }
-    assert.ok(before >= 0);
     await attacker.close();
   }
   const log = await world.do("log");
