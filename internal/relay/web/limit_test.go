@@ -9,7 +9,10 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sekisho/internal/relay/uicontract"
@@ -91,49 +94,77 @@ func TestPort80(t *testing.T) {
 	}
 }
 
+// queue is a listener whose connections are pipes and wait, as in the system's queue, until they are accepted.
+type queue struct {
+	waiting  chan net.Conn
+	accepted atomic.Int32
+	closed   chan struct{}
+	once     sync.Once
+}
+
+func (q *queue) Accept() (net.Conn, error) {
+	select {
+	case c := <-q.waiting:
+		q.accepted.Add(1)
+		return c, nil
+	case <-q.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (q *queue) Close() error {
+	q.once.Do(func() { close(q.closed) })
+	return nil
+}
+
+func (q *queue) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
+
+// dial is the client's end of one more connection.
+func (q *queue) dial() net.Conn {
+	ours, theirs := net.Pipe()
+	q.waiting <- theirs
+	return ours
+}
+
+// Connections above the limit wait until one ends, by whoever opened it or by the time limit of reading.
+//
 // proves R-UI-01
 func TestConnectionsAreLimited(t *testing.T) {
-	e := start(t, Options{})
-	places := e.listener.(*limited).places
-	var open []net.Conn
-	for range maxConnections + 20 {
-		c, err := net.Dial("tcp", e.Addr().String())
+	synctest.Test(t, func(t *testing.T) {
+		const more = 20
+		q := &queue{waiting: make(chan net.Conn, maxConnections+more), closed: make(chan struct{})}
+		startWith(t, Options{}, func(o Options) (*Server, error) { return serve(t.Context(), q, o), nil })
+		var open []net.Conn
+		for range maxConnections + more - 1 {
+			open = append(open, q.dial())
+		}
+		last := q.dial()
+		expect := func(when string, want int) {
+			t.Helper()
+			synctest.Wait()
+			if got := int(q.accepted.Load()); got != want {
+				t.Errorf("%s: %d connections were accepted, want %d", when, got, want)
+			}
+		}
+		expect("all at once", maxConnections)
+		for i := range 3 {
+			open[i].Close()
+			expect("one ended", maxConnections+1+i)
+		}
+		time.Sleep(6 * time.Second)
+		expect("after the time limit", maxConnections+more)
+		if _, err := io.WriteString(last, "GET / HTTP/1.1\r\nHost: "+q.Addr().String()+"\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(last), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		fmt.Fprint(c, "GET / HTTP/1.1\r\n")
-		open = append(open, c)
-	}
-	for limit := time.After(5 * time.Second); len(places) < maxConnections; {
-		select {
-		case <-limit:
-			t.Fatalf("%d places are taken", len(places))
-		case <-time.After(time.Millisecond):
+		defer resp.Body.Close()
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 200 {
+			t.Errorf("when there is room: %d, %v", resp.StatusCode, err)
 		}
-	}
-	answered := make(chan int, 1)
-	go func() {
-		resp, err := http.Get(e.origin + "/")
-		if err != nil {
-			answered <- 0
-			return
-		}
-		resp.Body.Close()
-		answered <- resp.StatusCode
-	}()
-	select {
-	case got := <-answered:
-		t.Errorf("one more was answered: %d", got)
-	case <-time.After(100 * time.Millisecond):
-	}
-	for _, c := range open {
-		c.Close()
-	}
-	if got := <-answered; got != 200 {
-		t.Errorf("when there is room: %d", got)
-	}
-	http.DefaultClient.CloseIdleConnections()
+	})
 }
 
 // Two Authorization headers are none, whichever comes first.

@@ -78,6 +78,11 @@ type endpoint struct {
 
 func start(t *testing.T, o Options) *endpoint {
 	t.Helper()
+	return startWith(t, o, func(o Options) (*Server, error) { return Listen(t.Context(), "127.0.0.1:0", o) })
+}
+
+func startWith(t *testing.T, o Options, listen func(Options) (*Server, error)) *endpoint {
+	t.Helper()
 	english, err := locale.Parse(shipped.English())
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +90,7 @@ func start(t *testing.T, o Options) *endpoint {
 	e := &endpoint{backend: &backend{attached: make(chan string, 8), batches: make(chan string, 8)}, log: &lockedBuffer{}}
 	o.Backend, o.Texts = e.backend, locale.New(locale.English, english, english)
 	o.Log = slog.New(slog.NewTextHandler(e.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	e.Server, err = Listen(t.Context(), "127.0.0.1:0", o)
+	e.Server, err = listen(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -278,4 +278,6 @@ var pageGuards = []Guard{
 		"delete(k.once, sum)\n", "", web, "TestKeyIsExchangedOnce"},
 	{"a one-time key ends", []string{"R-UI-01"}, web,
 		"if !now.Before(until) {", "if now.IsZero() && until.IsZero() {", web, "TestKeyExpires"},
+	{"connections of the page are limited", []string{"R-UI-01"}, web,
+		"places: make(chan struct{}, maxConnections)", "places: make(chan struct{}, 4*maxConnections)", web, "TestConnectionsAreLimited"},
 }
