@@ -45,7 +45,7 @@ func Self(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(self, program, 0o755); err != nil {
+	if err := write(self, program); err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, self, o.Args(group.Setting)...)
@@ -64,4 +64,12 @@ func Self(ctx context.Context, o Options) (err error) {
 	}
 	cmd.Stdout, cmd.Stderr = o.Stdout, o.Stderr
 	return cmd.Run()
+}
+
+// write makes a program. Others of this process may start programs at the same time: a child that was forked while this file is open for
+// writing keeps it open until its exec, and meanwhile nobody can execute it (ETXTBSY).
+func write(path string, program []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, program, 0o755)
 }
