@@ -41,9 +41,9 @@ type Group interface {
 	// Starved reports whether a process or thread could not be made since the group was opened, because the limit of
 	// tasks was reached.
 	Starved() (bool, error)
-	// Kill ends every process inside but those named and returns when they are gone from the group. A process that is
-	// born meanwhile is ended too.
-	Kill(ctx context.Context, except ...int) error
+	// Kill ends every process inside and returns when they are gone from the group. A process that is born meanwhile is ended
+	// too.
+	Kill(ctx context.Context) error
 	// Close stops watching; the directories stay until Revert. It is repeatable.
 	Close() error
 }

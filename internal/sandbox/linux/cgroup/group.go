@@ -188,12 +188,12 @@ func (g *group) refusals() (int, error) {
 func (g *group) OOM() <-chan struct{} { return g.watch.seen }
 
 // Kill implements Group.
-func (g *group) Kill(ctx context.Context, except ...int) error {
+func (g *group) Kill(ctx context.Context) error {
 	k := killer{files: g.files, procs: g.pids, freezer: g.freezer}
 	if g.version == 2 {
 		k.unified = g.pids
 	}
-	return k.kill(ctx, except)
+	return k.kill(ctx)
 }
 
 // Close implements Group.

@@ -25,20 +25,20 @@ type killer struct {
 // roundPauses is how often a round looks again before the next one freezes and kills.
 const roundPauses = 5
 
-// kill returns nil when nothing but except is left. The first round only kills; if that does not suffice, processes are
+// kill returns nil when nothing is left. The first round only kills; if that does not suffice, processes are
 // being born: then each round stops the group first, so that none can be. A frozen process of version 1 dies only when
 // thawed, hence never stay frozen.
-func (k killer) kill(ctx context.Context, except []int) error {
+func (k killer) kill(ctx context.Context) error {
 	for round := 0; ; round++ {
-		left, err := k.left(except)
+		left, err := procs(k.procs)
 		if err != nil || len(left) == 0 {
 			return err
 		}
-		if err := k.round(left, except, round > 0); err != nil {
+		if err := k.round(left, round > 0); err != nil {
 			return err
 		}
 		for range roundPauses {
-			if left, err = k.left(except); err != nil || len(left) == 0 {
+			if left, err = procs(k.procs); err != nil || len(left) == 0 {
 				return err
 			}
 			if err := pause(ctx); err != nil {
@@ -48,19 +48,24 @@ func (k killer) kill(ctx context.Context, except []int) error {
 	}
 }
 
-func (k killer) round(left, except []int, freeze bool) (err error) {
-	if k.unified != nil && len(except) == 0 {
+func (k killer) round(left []int, freeze bool) error {
+	if k.unified != nil {
 		err := write(k.files, k.unified, "cgroup.kill", "1")
 		if err == nil || !errors.Is(err, unix.ENOENT) {
 			return err
 		} // before Linux 5.14
 	}
+	return k.each(left, freeze)
+}
+
+// each ends one process after the other; with freeze the group stands still meanwhile, so that none is born.
+func (k killer) each(left []int, freeze bool) (err error) {
 	if freeze {
 		if err := k.freeze(true); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, k.freeze(false)) }()
-		if left, err = k.left(except); err != nil {
+		if left, err = procs(k.procs); err != nil {
 			return err
 		}
 	}
@@ -108,9 +113,4 @@ func (k killer) one(pid int) error {
 		return fmt.Errorf("ending process %d: %w", pid, err)
 	}
 	return nil
-}
-
-func (k killer) left(except []int) ([]int, error) {
-	all, err := procs(k.procs)
-	return slices.DeleteFunc(all, func(pid int) bool { return slices.Contains(except, pid) }), err
 }

@@ -230,7 +230,7 @@ func (s *Steps) empty(ctx context.Context, u *undo, dir *os.File) error {
 	} else if slices.Contains(u.Controllers, freezer) {
 		k.freezer = dir
 	}
-	return k.kill(ctx, nil)
+	return k.kill(ctx)
 }
 
 func (s *Steps) forget(path string) {

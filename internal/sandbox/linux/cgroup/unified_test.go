@@ -4,13 +4,13 @@ package cgroup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"sekisho/internal/fileop"
@@ -43,43 +43,38 @@ func TestVersion2KillsOnThisMachine(t *testing.T) {
 		defer dir.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := k.kill(ctx, nil); err != nil {
+		if err := k.kill(ctx); err != nil {
 			t.Error(err)
 		}
 		if err := os.Remove(path); err != nil {
 			t.Error(err)
 		}
 	})
-	keep, _ := launch(t, "/bin/cat")
-	tree, _ := launch(t, "/bin/sh", "-c", "cat & cat & cat; wait")
-	for _, pid := range []int{keep.Process.Pid, tree.Process.Pid} {
-		if err := set2(k, pid); err != nil {
+	for name, end := range map[string]func() error{
+		"one after the other, frozen": func() error {
+			left, err := procs(dir)
+			return errors.Join(err, k.each(left, true))
+		},
+		"cgroup.kill": func() error { return k.kill(t.Context()) },
+	} {
+		tree, _ := launch(t, "/bin/sh", "-c", "cat & cat & cat; wait")
+		if err := set2(k, tree.Process.Pid); err != nil {
 			t.Fatal(err)
 		}
-	}
-	except := []int{keep.Process.Pid}
-	left, err := k.left(except)
-	if err != nil || len(left) == 0 {
-		t.Fatalf("before: %v, %v", left, err)
-	}
-	if err := k.round(left, except, true); err != nil { // frozen while it kills
-		t.Fatal(err)
-	}
-	if err := k.kill(t.Context(), except); err != nil {
-		t.Fatal(err)
-	}
-	now, err := procs(dir)
-	if diff := cmp.Diff(except, now); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if frozen, err := read(dir, "cgroup.freeze"); frozen != "0" || err != nil {
-		t.Errorf("cgroup.freeze is %q, %v", frozen, err)
-	}
-	if err := k.kill(t.Context(), nil); err != nil { // cgroup.kill
-		t.Fatal(err)
-	}
-	if now, err := procs(dir); len(now) != 0 || err != nil {
-		t.Errorf("left: %v, %v", now, err)
+		if err := end(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for now, err := procs(dir); len(now) != 0; now, err = procs(dir) { // killed, and not yet gone
+			if err == nil {
+				err = pause(t.Context())
+			}
+			if err != nil {
+				t.Fatalf("%s: left: %v, %v", name, now, err)
+			}
+		}
+		if frozen, err := read(dir, "cgroup.freeze"); frozen != "0" || err != nil {
+			t.Errorf("%s: cgroup.freeze is %q, %v", name, frozen, err)
+		}
 	}
 }
 
