@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sekisho/internal/sandbox/linux/opcode"
 	"sekisho/internal/sandbox/linux/wire"
 )
 
@@ -19,15 +18,7 @@ import (
 //
 // proves A-SBX-02, A-SBX-09
 func TestDeathsWithoutEndDoNotHideTheBrokersOwn(t *testing.T) {
-	b := opening()
-	b.Call(unix.SYS_MOUNT, b.Text("proc"), b.Text("/proc"), b.Text("proc"), opcode.Int(0), opcode.Int(0))
-	b.Call(unix.SYS_CLOSE_RANGE, opcode.Int(socket+1), opcode.Int(^uint32(0)), opcode.Int(0))
-	b.Call(unix.SYS_RT_SIGPROCMASK, opcode.Int(unix.SIG_SETMASK), opcode.At(b.Words(childSignal)), opcode.Int(0), opcode.Int(8))
-	b.Call(unix.SYS_SIGNALFD4, opcode.Int(-1), opcode.At(b.Words(childSignal)), opcode.Int(8), opcode.Int(unix.SFD_CLOEXEC|unix.SFD_NONBLOCK)).Exactly(deaths)
-	notify := b.Slot()
-	b.Call(unix.SYS_EVENTFD2, opcode.Int(0), opcode.Int(0)).Into(notify)
-	b.Put(opcode.Begin, initial(b, notify, nil))
-	conn, pid := forkedWith(t, b, unix.CLONE_NEWUSER|unix.CLONE_NEWPID|unix.CLONE_NEWNS, None())
+	conn, pid := initProcess(t)
 	ended := false
 	t.Cleanup(func() {
 		if !ended {
