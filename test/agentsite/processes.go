@@ -1,8 +1,10 @@
 package agentsite
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -53,4 +55,23 @@ func Processes(path string) (n int) {
 		}
 	}
 	return n
+}
+
+// Named lists those but this one that are in a control group of that name, or have a mount of it: name is in their names.
+func Named(name string) (pids []string, err error) {
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range all {
+		if strings.Trim(e.Name(), "0123456789") != "" || e.Name() == fmt.Sprint(os.Getpid()) {
+			continue
+		}
+		groups, _ := os.ReadFile("/proc/" + e.Name() + "/cgroup") // a process that has ended has none
+		mounts, _ := os.ReadFile("/proc/" + e.Name() + "/mountinfo")
+		if strings.Contains(string(groups), name) || strings.Contains(string(mounts), name) {
+			pids = append(pids, e.Name())
+		}
+	}
+	return pids, nil
 }

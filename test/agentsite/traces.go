@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -34,20 +33,13 @@ func Traces(logs ...string) error {
 		}
 		return nil
 	})
-	processes, err := os.ReadDir("/proc")
-	if err != nil {
-		return err
-	}
-	for _, e := range processes {
-		if strings.Trim(e.Name(), "0123456789") != "" || e.Name() == fmt.Sprint(os.Getpid()) {
-			continue
+	for id := range ids {
+		processes, err := Named(id)
+		if err != nil {
+			return err
 		}
-		groups, _ := os.ReadFile("/proc/" + e.Name() + "/cgroup") // a process that has ended has none
-		mounts, _ := os.ReadFile("/proc/" + e.Name() + "/mountinfo")
-		for id := range ids {
-			if strings.Contains(string(groups), id) || strings.Contains(string(mounts), id) {
-				errs = append(errs, fmt.Errorf("process %s of instance %s", e.Name(), id))
-			}
+		for _, pid := range processes {
+			errs = append(errs, fmt.Errorf("process %s of instance %s", pid, id))
 		}
 	}
 	return errors.Join(errs...)
