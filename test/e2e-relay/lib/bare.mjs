@@ -44,10 +44,9 @@ export class Bare {
     });
   }
 
-  /** An empty tab of a fresh profile. script runs in its documents before everything else, and says something by tell(text). */
+  /** An empty tab. script runs in its documents before everything else, and says something by tell(text). */
   async tab(script) {
-    const { browserContextId } = await this.call("Target.createBrowserContext");
-    const { targetId } = await this.call("Target.createTarget", { url: "about:blank", browserContextId });
+    const { targetId } = await this.call("Target.createTarget", { url: "about:blank" });
     const { sessionId } = await this.call("Target.attachToTarget", { targetId, flatten: true });
     let said;
     const told = new Promise((r) => { said = r; });
@@ -68,7 +67,7 @@ export class Bare {
       },
       close: async () => {
         this.#told.delete(sessionId);
-        await this.call("Target.disposeBrowserContext", { browserContextId });
+        await this.call("Target.closeTarget", { targetId });
       },
     };
   }
