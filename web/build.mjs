@@ -32,15 +32,9 @@ const mode = { "process.env.NODE_ENV": '"production"' };
 const nameOf = (path) => path.slice(path.lastIndexOf("/") + 1);
 
 /**
- * Chromium compiles every function of such a script while it arrives, beside the thread that draws. Else that thread does, one function
- * after the other as they are called, which is a fifth of what the first screen takes it. Other browsers see a comment.
- */
-const eager = "//# allFunctionsCalledOnLoad\n";
-
-/**
  * Bundles everything and returns file name → bytes, and which of them the first screen needs. The page is a module that is split where
- * it imports dynamically; boot.js, which asks for the first data before the module is there, and the Markdown worker are scripts of
- * their own.
+ * it imports dynamically. boot.ts stands in the page's own text: it asks for the first data and then for the module. The Markdown worker
+ * is a script of its own.
  */
 export async function bundle() {
   const files = new Map();
@@ -54,18 +48,19 @@ export async function bundle() {
   const outputs = new Map(Object.entries(page.metafile.outputs).map(([path, o]) => [nameOf(path), o]));
   const ja = [...outputs].find(([, o]) => o.entryPoint === "src/text/ja.ts")?.[0];
   if (!ja) throw new Error("the Japanese texts are no file of their own");
-  keep(await build({ ...common, format: "iife", entryPoints: [{ in: "src/boot.ts", out: "boot" }], define: { ...mode, __TEXTS__: JSON.stringify({ ja }) } }));
+  const boot = (await build({ ...common, format: "iife", entryPoints: [{ in: "src/boot.ts", out: "boot" }], define: mode })).outputFiles[0].text.trim();
+  if (/<\/script|<!--|\/assets\//i.test(boot)) throw new Error("the first script cannot stand in the page's own text");
   keep(await build({ ...common, format: "iife", entryPoints: [{ in: "src/markdown/worker.ts", out: "markdown" }], define: mode }));
   const first = new Set(["page.js"]);
   for (const name of first) for (const i of outputs.get(name).imports) if (i.kind === "import-statement") first.add(nameOf(i.path));
-  for (const name of first) files.set(name, Buffer.concat([Buffer.from(eager), files.get(name)]));
-  const html = await readFile(join(here, "src", "index.html"), "utf8");
-  const modules = [...first].filter((n) => n !== "page.js").sort().map((n) => `<link rel="modulepreload" href="/assets/${n}">\n`).join("");
-  if (!html.includes("<!-- modules -->\n")) throw new Error("index.html has no place for the modules");
-  files.set("index.html", Buffer.from(html.replace("<!-- modules -->\n", modules)));
+  const html = await readFile(join(here, "src", "index.html"), "utf8"), place = "<!-- boot -->";
+  if (!html.includes(place)) throw new Error("index.html has no place for the first script");
+  const paths = (names) => names.map((n) => "/assets/" + n).join(" ");
+  const own = `<script data-first="${paths([...first])}" data-ja="${paths([ja])}">${boot}</script>`;
+  files.set("index.html", Buffer.from(html.replace(place, () => own)));
   files.set("icon.svg", await readFile(join(here, "src", "icon.svg")));
   files.set("LICENSES.txt", await licenses());
-  return { files, first: new Set([...first, "index.html", "boot.js", "page.css", "icon.svg"]) };
+  return { files, first: new Set([...first, "index.html", "page.css", "icon.svg"]) };
 }
 
 // Every bundled package comes with its licence.

@@ -22,7 +22,7 @@ try {
   await build({
     absWorkingDir: here, entryPoints: tests.map((f) => "test/" + f), outdir: out, outExtension: { ".js": ".mjs" },
     bundle: true, platform: "node", format: "esm", target: "node20", jsx: "automatic", jsxImportSource: "preact", logLevel: "warning",
-    define: { __MARKDOWN__: '"markdown.js"', __TEXTS__: '{"ja":"ja.js"}' },
+    define: { __MARKDOWN__: '"markdown.js"' },
   });
   run("--test", ...tests.map((f) => join(out, f.replace(/\.ts$/, ".mjs"))));
 } finally {

@@ -7,8 +7,10 @@
 //               it: until the newest item was painted, from the navigation to an address that names the thread, or to the plain
 //               address, where the row of the list is used at once, or from the click on that row in a page that is there; over
 //               the time from the start of "codex resume --remote" in a terminal until the newest item was written to the
-//               terminal (what painting costs a terminal is not counted). The browser is there, with an empty tab of a fresh
-//               profile, and nobody but the watching script is in its page; before each, both sides had a moment of rest
+//               terminal (what painting costs a terminal is not counted). The browser is there, with an empty tab, and has shown
+//               other pages before, as a person's has (in a profile that never had one, Chromium starts a process first); nothing
+//               of this worker's page is kept in it, and nobody but the watching script is in the page; before each, both sides
+//               had a moment of rest
 //   bundle      what the page loads, compressed
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -90,12 +92,16 @@ const watching = (row) => {
 
 const onScreen = () => { const a = [...document.querySelectorAll("[role=feed] article")].at(-1).getBoundingClientRect(); return a.height > 0 && a.top < innerHeight && a.bottom > 0; };
 
+/** Whether any script or style of the page came out of the browser's cache. */
+const kept = () => performance.getEntriesByType("resource").some((r) => r.name.includes("/assets/") && r.transferSize === 0);
+
 /** What ended before is over, and what was begun is there: a process that ends or starts is not part of what is measured. */
 const rest = () => new Promise((r) => setTimeout(r, 500));
 
 async function painted(tab) {
   if (!(await Promise.race([tab.told, new Promise((r) => setTimeout(r, 60_000))]))) throw new Error("the thread did not come");
   if (!(await tab.run(`(${onScreen})()`))) throw new Error("the newest item is not on the screen");
+  if (await tab.run(`(${kept})()`)) throw new Error("files of the page were kept by the browser");
   return tab.run("painted");
 }
 
@@ -178,7 +184,7 @@ try {
       large.push(await paint(stage, browser, "large"));
     }
     const dist = join(root, "internal/relay/web/dist"), read = (f) => readFileSync(join(dist, f));
-    const all = readdirSync(dist).filter((f) => f !== "LICENSES.txt"), first = ["index.html", "icon.svg", ...read("index.html").toString().match(/(?<=\/assets\/)[^"]+/g)];
+    const all = readdirSync(dist).filter((f) => f !== "LICENSES.txt"), first = ["index.html", "icon.svg", "page.css", ...read("index.html").toString().match(/data-first="([^"]+)"/)[1].replaceAll("/assets/", "").split(" ")];
     const sum = (names, f) => (names.reduce((n, name) => n + f(read(name)).length, 0) / 1024).toFixed(0);
     const sizes = (names) => `${sum(names, brotliCompressSync)} KiB brotli, ${sum(names, (d) => gzipSync(d, { level: 9 }))} KiB gzip`;
     console.log(`frames while streaming: p95 ${median(frames.map((f) => f.ours)).toFixed(1)} ms, ${median(frames.map((f) => f.ours / f.theirs)).toFixed(2)} × a bare page (goal 1.2)`);

@@ -75,7 +75,7 @@ test("pages of other ports, other sites and other names reach nothing, even with
   const c = await context(browser), page = await enter(c, world);
   await page.waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
   const { session: key } = await session(page);
-  const script = await page.evaluate(() => new URL(document.querySelector("script[type=module]").src).pathname);
+  const script = await page.evaluate(() => document.querySelector("script[data-first]").dataset.first.split(" ")[0]);
   const command = (url) => ({ url, key, script, body: JSON.stringify({ version: 1, operation: "attack-" + Math.random(), kind: "models.read", params: {} }) });
   const attempt = async ({ url, key, body, script }) => {
     const tries = {};
@@ -166,7 +166,7 @@ test("the content policy: no inline script, no eval, no markup by string, nothin
   const w = await stage.open({ scripts: ["empty"] }), c = await context(browser), page = await enter(c, w);
   await page.waitForLoadState("networkidle").catch(() => {});
   const got = await page.evaluate(async (url) => {
-    const out = {};
+    const out = {}, own = document.querySelector("script[data-first]"), dir = own.dataset.first.split("page.js")[0];
     await new Promise((r) => setTimeout(r)); // what a debugger runs at once may do more than the page
     const go = async (name, f) => { try { out[name] = (await f()) ?? "done"; } catch (e) { out[name] = e.name; } };
     await go("eval", () => globalThis.eval("1"));
@@ -175,7 +175,7 @@ test("the content policy: no inline script, no eval, no markup by string, nothin
     await go("policy", () => { trustedTypes.createPolicy("mine", { createHTML: (x) => x }); });
     await go("again", () => { trustedTypes.createPolicy("relaycodex", { createHTML: (x) => x }); });
     await go("default", () => { trustedTypes.createPolicy("default", { createHTML: (x) => x }); });
-    await go("worker", () => { new Worker(document.querySelector("script[type=module]").src.replace("page.js", "markdown.js")); });
+    await go("worker", () => { new Worker(dir + "markdown.js"); });
     await go("inline", () => { const s = document.createElement("script"); try { s.textContent = "window.ran = 1"; } catch (e) { return e.name; } document.head.append(s); return String(window.ran); });
     await go("handler", () => { const b = document.createElement("b"); b.setAttribute("onclick", "window.ran = 1"); document.body.append(b); b.click(); const r = String(window.ran); b.remove(); return r; });
     await go("fetch", () => fetch(url));
@@ -184,7 +184,7 @@ test("the content policy: no inline script, no eval, no markup by string, nothin
     await go("frame", () => new Promise((r) => { const f = document.createElement("iframe"); f.onload = () => r("done"); f.src = url; document.body.append(f); setTimeout(() => r("refused"), 500); }));
     await go("form", () => new Promise((r) => { const f = document.createElement("form"); f.action = url + "/form"; f.method = "post"; document.body.append(f); f.submit(); setTimeout(() => r("refused"), 300); }));
     await go("socket", () => new Promise((r) => { try { const s = new WebSocket(url.replace("http", "ws")); s.onopen = () => r("open"); s.onerror = () => r("refused"); } catch (e) { r(e.name); } }));
-    await go("sw", () => navigator.serviceWorker.register(document.querySelector("script[type=module]").src).then(() => "registered"));
+    await go("sw", () => navigator.serviceWorker.register(dir + "page.js").then(() => "registered"));
     return out;
   }, `http://127.0.0.1:${other}`);
   const allowed = { eval: "EvalError", Function: "EvalError", innerHTML: "TypeError", policy: "TypeError", default: "TypeError", worker: "TypeError" };
@@ -192,6 +192,31 @@ test("the content policy: no inline script, no eval, no markup by string, nothin
   for (const name of ["inline", "handler"]) assert.ok(["undefined", "TypeError"].includes(got[name]), `${name}: ${got[name]}`);
   for (const name of ["fetch", "image", "socket"]) assert.ok(/refused|Error/.test(got[name]), `${name}: ${got[name]}`);
   assert.deepEqual(requests, [], "something reached another port");
+  await c.close();
+});
+
+// The policy names one script of the page's own text by its sum: another byte in it, or another script beside it, and the browser
+// runs nothing of that.
+//
+// proves R-UI-01
+test("a script in the page's text runs as it was built and not otherwise", async () => {
+  const c = await context(browser);
+  const as = async (change) => {
+    const page = await c.newPage(), asked = [];
+    page.on("request", (r) => asked.push(new URL(r.url()).pathname.split("/").at(-1)));
+    await page.route(world.origin + "/", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: change(await response.text()) });
+    });
+    await page.goto(world.origin + "/");
+    await page.waitForLoadState("load");
+    const ran = await page.evaluate(() => globalThis.ran === 1);
+    await page.close();
+    return { asked: asked.includes("page.js"), ran };
+  };
+  assert.deepEqual(await as((html) => html), { asked: true, ran: false }, "the control");
+  assert.deepEqual(await as((html) => html.replace("window.relayBegun=", "window.ran=1,window.relayBegun=")), { asked: false, ran: false });
+  assert.deepEqual(await as((html) => html.replace("<body>", "<body><script>window.ran=1</script>")), { asked: true, ran: false });
   await c.close();
 });
 

@@ -1,5 +1,5 @@
-// The first script of the page: it asks for what the page will show while the page's own code is on its way. It is small, and
-// nothing waits for it.
+// The first script, in the page's own text: it asks for what the page will show, and then for the page's own code, so that reading
+// and compiling that code takes no time from the question.
 import { begin, type Begun } from "./link/begin";
 import { browserEnv } from "./link/browser";
 import { chosenLanguage, stored } from "./state/choose";
@@ -8,15 +8,16 @@ declare global {
   interface Window { relayBegun?: Begun | undefined }
 }
 
-/** Files of this page beside this one; build.mjs fills it in. */
-declare const __TEXTS__: { readonly ja: string };
-
 window.relayBegun = begin(browserEnv());
 
-if (chosenLanguage(stored(), navigator.languages) === "ja") {
-  const own = document.currentScript;
+/** Paths that build.mjs wrote beside this script: the page's module with the parts it imports, and the Japanese texts. */
+const { first = "", ja = "" } = document.currentScript?.dataset ?? {};
+const [page = "", ...parts] = first.split(" ");
+if (chosenLanguage(stored(), navigator.languages) === "ja") parts.push(ja);
+for (const part of parts) {
   const ahead = document.createElement("link");
   ahead.rel = "modulepreload";
-  ahead.href = new URL(__TEXTS__.ja, own instanceof HTMLScriptElement ? own.src : location.href).href;
+  ahead.href = part;
   document.head.append(ahead);
 }
+void import(page);

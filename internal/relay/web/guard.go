@@ -13,9 +13,9 @@ import (
 	"sekisho/internal/relay/uicontract"
 )
 
-// contentPolicy lets the page load its own files and talk to its own worker, nothing else. The one Trusted Types policy is made
-// once, by web/src/markdown; the browser refuses every other one.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; worker-src 'self'; " +
+// contentPolicy lets the page load its own files, run the one script of its own text and talk to its own worker, nothing else. The
+// one Trusted Types policy is made once, by web/src/markdown; the browser refuses every other one.
+var contentPolicy = "default-src 'none'; script-src 'self' '" + bootSum + "'; style-src 'self'; connect-src 'self'; worker-src 'self'; " +
 	"img-src 'self' blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; " +
 	"trusted-types relaycodex"
 

@@ -2,9 +2,12 @@ package web
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
 )
 
@@ -46,12 +49,22 @@ var files = func() map[string]asset {
 		}
 		all[e.Name()] = asset{kind: kind, data: data}
 	}
-	for _, name := range []string{"index.html", "icon.svg", "LICENSES.txt", "boot.js", "page.js", "page.css", "markdown.js"} {
+	for _, name := range []string{"index.html", "icon.svg", "LICENSES.txt", "page.js", "page.css", "markdown.js"} {
 		if _, ok := all[name]; !ok {
 			panic("the embedded page is not complete: " + name)
 		}
 	}
 	return all
+}()
+
+// bootSum names the script of the page's own text in a content policy: that text, byte for byte, and no other.
+var bootSum = func() string {
+	found := regexp.MustCompile(`(?s)<script[^>]*>(.*?)</script>`).FindAllSubmatch(files["index.html"].data, -1)
+	if len(found) != 1 {
+		panic("the embedded page has not one script in its own text")
+	}
+	sum := sha256.Sum256(found[0][1])
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }()
 
 // assets by path. Scripts and styles are in a directory whose name nobody can know before this endpoint is there, and the browser

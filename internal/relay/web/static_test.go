@@ -2,6 +2,8 @@ package web
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -71,30 +73,59 @@ func TestKeptFilesAreOfThisEndpoint(t *testing.T) {
 		t.Errorf("another endpoint's script: %d", got)
 	}
 	page := string(a.assets["/"].data)
-	loaded := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(page, -1)
+	var loaded []string
+	for _, m := range regexp.MustCompile(`(?:src|href|data-[a-z]+)="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		loaded = append(loaded, strings.Fields(m[1])...)
+	}
 	if len(loaded) < 4 {
 		t.Fatalf("the page loads %q", loaded)
 	}
 	for _, l := range loaded {
-		if _, ok := a.assets[l[1]]; !ok || l[1] != "/icon.svg" && !strings.HasPrefix(l[1], a.dir) {
-			t.Errorf("the page loads %s", l[1])
+		if _, ok := a.assets[l]; !ok || l != "/icon.svg" && !strings.HasPrefix(l, a.dir) {
+			t.Errorf("the page loads %s", l)
 		}
 	}
 }
 
-// What the first screen needs is compiled whole while it arrives; what is read later is not.
-func TestFirstScriptsAreCompiledWhole(t *testing.T) {
-	const eager = "//# allFunctionsCalledOnLoad\n"
-	first := map[string]bool{"page.js": true}
-	for _, m := range regexp.MustCompile(`<link rel="modulepreload" href="/assets/([^"]+)">`).FindAllSubmatch(files["index.html"].data, -1) {
-		first[string(m[1])] = true
+// The page runs one script of its own text, which the policy names by its sum, and that script fetches the module with all that it
+// imports at once: no script is fetched by the page's text, before the first question is asked.
+//
+// proves R-UI-01
+func TestTheFirstScriptIsTheOnlyOneInThePagesText(t *testing.T) {
+	page := files["index.html"].data
+	if n := bytes.Count(page, []byte("<script")); n != 1 || regexp.MustCompile(`<link[^>]*preload`).Match(page) {
+		t.Fatalf("%d scripts, or one that is read ahead", n)
 	}
-	if len(first) < 2 {
-		t.Fatal("the page names none of its parts")
+	own := regexp.MustCompile(`<script data-first="([^"]*)" data-ja="/assets/(ja-[^"]*)">((?s:.*))</script>`).FindSubmatch(page)
+	if own == nil {
+		t.Fatal("the first script does not say what it fetches")
 	}
-	for name, a := range files {
-		if strings.HasSuffix(name, ".js") && bytes.HasPrefix(a.data, []byte(eager)) != first[name] {
-			t.Errorf("%s: needed by the first screen: %v", name, first[name])
+	sum := sha256.Sum256(own[3])
+	if want := "script-src 'self' 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "';"; !strings.Contains(contentPolicy, want) {
+		t.Errorf("the policy is %s, the script is %s", contentPolicy, want)
+	}
+	if _, ok := files[string(own[2])]; !ok {
+		t.Errorf("no file %s", own[2])
+	}
+	needed, seen := []string{"page.js"}, map[string]bool{}
+	for len(needed) > 0 {
+		name := needed[0]
+		needed = needed[1:]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		for _, m := range regexp.MustCompile(`(?:from|import)"\./([^"]+)"`).FindAllSubmatch(files[name].data, -1) {
+			needed = append(needed, string(m[1]))
+		}
+	}
+	named := strings.Fields(strings.ReplaceAll(string(own[1]), assetDir, ""))
+	if len(seen) < 2 || len(named) != len(seen) || named[0] != "page.js" {
+		t.Errorf("fetched first: %q, needed: %v", named, seen)
+	}
+	for _, name := range named {
+		if !seen[name] {
+			t.Errorf("%s is fetched first and not needed", name)
 		}
 	}
 }
