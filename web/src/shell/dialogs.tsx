@@ -38,7 +38,7 @@ function Help() {
           <dt><kbd>Tab</kbd></dt><dd>{m.keyTab}</dd></dl></section>
         <section aria-labelledby="k2"><h3 id="k2">{m.keysWrite}</h3><dl>
           <dt>{enter ? <kbd>Enter</kbd> : <><kbd>Ctrl</kbd> <kbd>Enter</kbd></>}</dt><dd>{m.keySend}</dd>
-          <dt>{enter ? <><kbd>Shift</kbd> <kbd>Enter</kbd></> : <kbd>Enter</kbd>}</dt><dd>{m.newLineKey}</dd>
+          <dt>{enter ? <><kbd>Shift</kbd> <kbd>Enter</kbd></> : <kbd>Enter</kbd>}</dt><dd>{m.keyNewLine}</dd>
           <dt><kbd>Ctrl</kbd> <kbd>.</kbd> / <kbd>⌘</kbd> <kbd>.</kbd></dt><dd>{m.keyInterrupt}</dd></dl>
           <h3>{m.keysFind}</h3><dl>
             <dt><kbd>Ctrl</kbd> <kbd>K</kbd> / <kbd>⌘</kbd> <kbd>K</kbd></dt><dd>{m.search}</dd>

@@ -444,6 +444,7 @@ export const en = {
   keyLeave: "Leave the transcript before or after",
   keyTab: "Through the parts of an item or request",
   keySend: "Send (never during conversion in an input method)",
+  keyNewLine: "New line",
   keyInterrupt: "Interrupt the running turn",
   keyHelp: "This help (not while typing)",
   keyEsc: "Close a dialog; never stops a turn",

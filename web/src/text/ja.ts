@@ -433,6 +433,7 @@ export const ja: Messages = {
   keyLeave: "会話の前へ・後ろへ出る",
   keyTab: "項目・要求の中を順に移動",
   keySend: "送信（変換中は送信しません）",
+  keyNewLine: "改行",
   keyInterrupt: "実行中のターンを中断",
   keyHelp: "このヘルプ（入力中は無効）",
   keyEsc: "ダイアログを閉じる。ターンは止めません",
