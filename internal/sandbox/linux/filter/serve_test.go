@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +20,9 @@ import (
 // run starts the helper, serves its forks and returns its output. A count that fails ends the serving.
 func run(t *testing.T, limit int, count error, mode string, args ...string) (out string, exceeded int, err error) {
 	t.Helper()
+	if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid())); err != nil {
+		t.Fatalf("this kernel does not tell the children of a thread (CONFIG_PROC_CHILDREN): %v", err)
+	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return "", 0, err
@@ -136,28 +138,27 @@ func receive(from *os.File) (*os.File, error) {
 }
 
 // descendants lists the living processes below pid, whoever their parent is now: by session would be simpler, but the
-// helper makes none.
-func descendants(pid int) []int {
-	children := map[int][]int{}
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		p, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
+// helper makes none. It asks for the children of each thread: reading what all processes of the machine say of their parents
+// took, with the race detector, more than the share of a processor that a server of forks may take, and every fork waited.
+func descendants(pid int) (all []int) {
+	for todo := []int{pid}; len(todo) > 0; todo = todo[1:] {
+		dir := fmt.Sprint("/proc/", todo[0], "/task/")
+		threads, _ := os.ReadDir(dir) // it ended
+		for _, thread := range threads {
+			children, _ := os.ReadFile(dir + thread.Name() + "/children")
+			for _, child := range strings.Fields(string(children)) {
+				if p, err := strconv.Atoi(child); err == nil && lives(p) {
+					all, todo = append(all, p), append(todo, p)
+				}
+			}
 		}
-		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
-		if err != nil {
-			continue
-		}
-		f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if parent, err := strconv.Atoi(f[1]); err == nil && f[0] != "Z" && f[0] != "X" {
-			children[parent] = append(children[parent], p)
-		}
-	}
-	var all []int
-	for todo := children[pid]; len(todo) > 0; todo = todo[1:] {
-		all = append(all, todo[0])
-		todo = append(todo, children[todo[0]]...)
 	}
 	return all
+}
+
+// lives reports whether a process is there and has not ended.
+func lives(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprint("/proc/", pid, "/stat"))
+	state := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	return err == nil && len(state) > 0 && state[0] != "Z" && state[0] != "X"
 }
