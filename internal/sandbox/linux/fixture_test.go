@@ -43,7 +43,17 @@ var serial atomic.Int64
 // declare makes directories and a policy without opening anything.
 func declare(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, dir: product.Dir(t)}
+	program, err := bin.Build("cmd/agent-mcp")
+	must(t, err)
+	backend, err := linux.New(linux.Options{Program: program, Files: fileop.OS(), Cgroup: cgroupSetting()})
+	must(t, err)
+	return declareWith(t, backend)
+}
+
+// declareWith is declare with a backend that is there.
+func declareWith(t *testing.T, backend *linux.Backend) *fixture {
+	t.Helper()
+	f := &fixture{t: t, dir: product.Dir(t), backend: backend}
 	f.W, f.R, f.S = f.dir+"/w", f.dir+"/r", f.dir+"/secret"
 	for _, d := range []string{f.W, f.R, f.dir + "/temp", f.dir + "/home"} {
 		must(t, os.Mkdir(d, 0o700))
@@ -61,10 +71,6 @@ func declare(t *testing.T) *fixture {
 	f.policy.Network.Access = sandbox.NetworkNone
 	f.policy.Resources = sandbox.ResourcePolicy{Profile: "normal", MemoryMB: 512, ProcessLimit: 16, TimeoutSeconds: 120, Cgroup: cgroupSetting()}
 	f.policy.Task = sandbox.TaskBinding{Instance: fmt.Sprintf("test-%d", os.Getpid()), Task: fmt.Sprintf("task-%d", serial.Add(1)), Temp: f.dir + "/temp", Home: f.dir + "/home"}
-	program, err := bin.Build("cmd/agent-mcp")
-	must(t, err)
-	f.backend, err = linux.New(linux.Options{Program: program, Files: fileop.OS(), Cgroup: cgroupSetting()})
-	must(t, err)
 	return f
 }
 

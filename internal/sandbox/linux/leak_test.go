@@ -30,8 +30,7 @@ func TestTheServerKeepsNothing(t *testing.T) {
 	}
 	backend := declare(t).backend // one for the server's life, as it keeps id mappings
 	cycle := func() {
-		f := declare(t)
-		f.backend = backend
+		f := declareWith(t, backend) // another backend's clock is open until it is collected
 		f.open()
 		f.sh("echo hello").ok(t)
 		f.run(f.command("/bin/sh", "-c", "exit 1"))
