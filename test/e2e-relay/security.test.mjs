@@ -165,7 +165,7 @@ test("the content policy: no inline script, no eval, no markup by string, nothin
   const { port: other, requests } = await site(t);
   const w = await stage.open({ scripts: ["empty"] }), c = await context(browser), page = await enter(c, w);
   await page.waitForLoadState("networkidle").catch(() => {});
-  const got = await page.evaluate(async (url) => {
+  const got = await page.evaluate(async ({ url, sum }) => {
     const out = {}, own = document.querySelector("script[data-first]"), dir = own.dataset.first.split("page.js")[0];
     await new Promise((r) => setTimeout(r)); // what a debugger runs at once may do more than the page
     const go = async (name, f) => { try { out[name] = (await f()) ?? "done"; } catch (e) { out[name] = e.name; } };
@@ -185,12 +185,22 @@ test("the content policy: no inline script, no eval, no markup by string, nothin
     await go("form", () => new Promise((r) => { const f = document.createElement("form"); f.action = url + "/form"; f.method = "post"; document.body.append(f); f.submit(); setTimeout(() => r("refused"), 300); }));
     await go("socket", () => new Promise((r) => { try { const s = new WebSocket(url.replace("http", "ws")); s.onopen = () => r("open"); s.onerror = () => r("refused"); } catch (e) { r(e.name); } }));
     await go("sw", () => navigator.serviceWorker.register(dir + "page.js").then(() => "registered"));
+    // A policy that names a sum lets a browser fetch whatever says it has that sum.
+    for (const rel of ["modulepreload", "preload"]) {
+      await go(rel, () => new Promise((r) => {
+        const l = Object.assign(document.createElement("link"), { rel, as: "script", href: url + "/" + rel + ".js", integrity: sum, crossOrigin: "anonymous" });
+        l.onload = () => r("loaded");
+        l.onerror = () => r("refused");
+        document.head.append(l);
+        setTimeout(() => r("refused"), 1000);
+      }));
+    }
     return out;
-  }, `http://127.0.0.1:${other}`);
+  }, { url: `http://127.0.0.1:${other}`, sum: /'(sha256-[^']+)'/.exec((await fetch(w.origin)).headers.get("content-security-policy"))[1] });
   const allowed = { eval: "EvalError", Function: "EvalError", innerHTML: "TypeError", policy: "TypeError", default: "TypeError", worker: "TypeError" };
   for (const [name, want] of Object.entries(allowed)) assert.equal(got[name], want, name);
   for (const name of ["inline", "handler"]) assert.ok(["undefined", "TypeError"].includes(got[name]), `${name}: ${got[name]}`);
-  for (const name of ["fetch", "image", "socket"]) assert.ok(/refused|Error/.test(got[name]), `${name}: ${got[name]}`);
+  for (const name of ["fetch", "image", "socket", "modulepreload", "preload"]) assert.ok(/refused|Error/.test(got[name]), `${name}: ${got[name]}`);
   assert.deepEqual(requests, [], "something reached another port");
   await c.close();
 });
@@ -199,7 +209,7 @@ test("the content policy: no inline script, no eval, no markup by string, nothin
 // runs nothing of that.
 //
 // proves R-UI-01
-test("a script in the page's text runs as it was built and not otherwise", async () => {
+test("a script in the page's text runs as it was built and not otherwise", async (t) => {
   const c = await context(browser);
   const as = async (change) => {
     const page = await c.newPage(), asked = [];
@@ -217,6 +227,10 @@ test("a script in the page's text runs as it was built and not otherwise", async
   assert.deepEqual(await as((html) => html), { asked: true, ran: false }, "the control");
   assert.deepEqual(await as((html) => html.replace("window.relayBegun=", "window.ran=1,window.relayBegun=")), { asked: false, ran: false });
   assert.deepEqual(await as((html) => html.replace("<body>", "<body><script>window.ran=1</script>")), { asked: true, ran: false });
+  // Where it fetches from is beside it, not in it: nobody else's, whatever stands there.
+  const { port: other, requests } = await site(t, "window.ran=1");
+  await as((html) => html.replace(/data-first="[^"]*"/, `data-first="http://127.0.0.1:${other}/page.js http://127.0.0.1:${other}/part.js"`));
+  assert.deepEqual(requests, []);
   await c.close();
 });
 

@@ -15,9 +15,13 @@ import (
 
 // contentPolicy lets the page load its own files, run the one script of its own text and talk to its own worker, nothing else. The
 // one Trusted Types policy is made once, by web/src/markdown; the browser refuses every other one.
+//
+// It is two policies, and a script has to pass both. A policy with a sum also lets a script be fetched from anywhere if the element
+// asks for that sum (its integrity), which would be a way to tell somebody else something; the second one has no sum and holds every
+// fetch to this endpoint. What stands in the page's text is for the first one to judge.
 var contentPolicy = "default-src 'none'; script-src 'self' '" + bootSum + "'; style-src 'self'; connect-src 'self'; worker-src 'self'; " +
 	"img-src 'self' blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; " +
-	"trusted-types relaycodex"
+	"trusted-types relaycodex, script-src 'self' 'unsafe-inline'"
 
 // handler is everything that is served. The checks of guard hold for every route, also for those that do not exist.
 func (s *Server) handler() http.Handler {

@@ -137,9 +137,9 @@ func receive(from *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fds[0]), "listener"), nil
 }
 
-// descendants lists the living processes below pid, whoever their parent is now: by session would be simpler, but the
-// helper makes none. It asks for the children of each thread: reading what all processes of the machine say of their parents
-// took, with the race detector, more than the share of a processor that a server of forks may take, and every fork waited.
+// descendants lists the living processes below pid; one whose parent is gone is nobody's. It asks for the children of each
+// thread: reading what all processes of the machine say of their parents took, with the race detector, more than the share of a
+// processor that a server of forks may take, and every fork waited.
 func descendants(pid int) (all []int) {
 	for todo := []int{pid}; len(todo) > 0; todo = todo[1:] {
 		dir := fmt.Sprint("/proc/", todo[0], "/task/")
