@@ -18,7 +18,7 @@ after(async () => {
 test("what a reader chose holds from the first frame on", async () => {
   const w = await stage.open({ scripts: ["empty"] }), c = await context(browser, { theme: "light", language: "en" });
   c.origins = [w.origin];
-  await c.addInitScript(() => localStorage.setItem("relaycodex.settings", JSON.stringify({ theme: "dark", language: "ja" })));
+  await c.addInitScript(() => { if (location.protocol === "http:") localStorage.setItem("relaycodex.settings", JSON.stringify({ theme: "dark", language: "ja" })); });
   const page = await c.newPage();
   let release;
   const held = new Promise((r) => { release = r; });

@@ -103,7 +103,7 @@ func TestTheFirstScriptIsTheOnlyOneInThePagesText(t *testing.T) {
 	}
 	sum := sha256.Sum256(own[3])
 	policies := strings.Split(e.do(t, request{method: "GET", path: "/"}).Header.Get("Content-Security-Policy"), ",")
-	if want := "script-src 'self' 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "';"; len(policies) != 2 || !strings.Contains(policies[0], want) {
+	if want := "script-src 'self' 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "';"; len(policies) != 2 || !strings.Contains(policies[0], want) || policies[1] != " script-src 'self' 'unsafe-inline'" {
 		t.Errorf("the policies are %q, the script is %s", policies, want)
 	}
 	if _, ok := files[string(own[2])]; !ok {

@@ -280,4 +280,8 @@ var pageGuards = []Guard{
 		"if !now.Before(until) {", "if now.IsZero() && until.IsZero() {", web, "TestKeyExpires"},
 	{"connections of the page are limited", []string{"R-UI-01"}, web,
 		"places: make(chan struct{}, maxConnections)", "places: make(chan struct{}, 4*maxConnections)", web, "TestConnectionsAreLimited"},
+	{"the page's own script by its sum", []string{"R-UI-01"}, web,
+		"script-src 'self' '\" + bootSum + \"'; style-src", "script-src 'self' 'unsafe-inline'; style-src", web, "TestTheFirstScriptIsTheOnlyOneInThePagesText"},
+	{"a sum lets nobody fetch from elsewhere", []string{"R-UI-01"}, web,
+		"\"trusted-types relaycodex, script-src 'self' 'unsafe-inline'\"", "\"trusted-types relaycodex\"", web, "TestTheFirstScriptIsTheOnlyOneInThePagesText"},
 }
