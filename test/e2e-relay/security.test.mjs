@@ -1,10 +1,10 @@
 // The browser as the attacker's tool: pages of other sites, other ports and other names try to reach a worker, and a page
 // that another program left behind tries to listen. Each attempt that must fail stands beside one that succeeds.
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { request, say, until } from "./lib/acts.mjs";
 import { clean, context, enter, launch } from "./lib/browser.mjs";
+import { site } from "./lib/site.mjs";
 import { Stage } from "./lib/stage.mjs";
 
 let stage, browser, world, port;
@@ -19,19 +19,6 @@ after(async () => {
   await browser?.close();
   await stage?.close();
 });
-
-/** A page of somebody else on a port of its own; it may be called by any name. */
-async function site(t, html = "<!doctype html><title>other</title>", headers = {}) {
-  const requests = [];
-  const server = createServer((req, res) => {
-    requests.push({ url: req.url, headers: req.headers, method: req.method });
-    res.writeHead(200, { "Content-Type": "text/html", "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*", ...headers });
-    res.end(html);
-  });
-  await new Promise((r) => server.listen(0, "127.0.0.1", r));
-  t.after(() => new Promise((r) => { server.closeAllConnections(); server.close(r); }));
-  return { port: server.address().port, requests };
-}
 
 /** The session that a page holds, as only itself can read it. */
 const session = (page) => page.evaluate(() => JSON.parse(sessionStorage.getItem("relaycodex.session")));
@@ -157,80 +144,6 @@ test("the page cannot be put into a frame or be reached from a page that opened 
   await p.waitForTimeout(300);
   assert.deepEqual(await p.evaluate(() => [globalThis.w.closed, (() => { try { return globalThis.w.length; } catch { return "no"; } })()]), [true, 0], "the opener holds the window");
   assert.equal(await popup.evaluate(() => opener), null);
-  await c.close();
-});
-
-// proves R-UI-01
-test("the content policy: no inline script, no eval, no markup by string, nothing from elsewhere, no second policy", async (t) => {
-  const { port: other, requests } = await site(t);
-  const w = await stage.open({ scripts: ["empty"] }), c = await context(browser), page = await enter(c, w);
-  await page.waitForLoadState("networkidle").catch(() => {});
-  const got = await page.evaluate(async ({ url, sum }) => {
-    const out = {}, own = document.querySelector("script[data-first]"), dir = own.dataset.first.split("page.js")[0];
-    await new Promise((r) => setTimeout(r)); // what a debugger runs at once may do more than the page
-    const go = async (name, f) => { try { out[name] = (await f()) ?? "done"; } catch (e) { out[name] = e.name; } };
-    await go("eval", () => globalThis.eval("1"));
-    await go("Function", () => new Function("return 1")());
-    await go("innerHTML", () => { document.createElement("div").innerHTML = "<b>x</b>"; });
-    await go("policy", () => { trustedTypes.createPolicy("mine", { createHTML: (x) => x }); });
-    await go("again", () => { trustedTypes.createPolicy("relaycodex", { createHTML: (x) => x }); });
-    await go("default", () => { trustedTypes.createPolicy("default", { createHTML: (x) => x }); });
-    await go("worker", () => { new Worker(dir + "markdown.js"); });
-    await go("inline", () => { const s = document.createElement("script"); try { s.textContent = "window.ran = 1"; } catch (e) { return e.name; } document.head.append(s); return String(window.ran); });
-    await go("handler", () => { const b = document.createElement("b"); b.setAttribute("onclick", "window.ran = 1"); document.body.append(b); b.click(); const r = String(window.ran); b.remove(); return r; });
-    await go("fetch", () => fetch(url));
-    await go("beacon", () => String(navigator.sendBeacon(url, "x")));
-    await go("image", () => new Promise((r) => { const i = new Image(); i.onload = () => r("loaded"); i.onerror = () => r("refused"); i.src = url + "/i.png"; }));
-    await go("frame", () => new Promise((r) => { const f = document.createElement("iframe"); f.onload = () => r("done"); f.src = url; document.body.append(f); setTimeout(() => r("refused"), 500); }));
-    await go("form", () => new Promise((r) => { const f = document.createElement("form"); f.action = url + "/form"; f.method = "post"; document.body.append(f); f.submit(); setTimeout(() => r("refused"), 300); }));
-    await go("socket", () => new Promise((r) => { try { const s = new WebSocket(url.replace("http", "ws")); s.onopen = () => r("open"); s.onerror = () => r("refused"); } catch (e) { r(e.name); } }));
-    await go("sw", () => navigator.serviceWorker.register(dir + "page.js").then(() => "registered"));
-    // A policy that names a sum lets a browser fetch whatever says it has that sum.
-    for (const rel of ["modulepreload", "preload"]) {
-      await go(rel, () => new Promise((r) => {
-        const l = Object.assign(document.createElement("link"), { rel, as: "script", href: url + "/" + rel + ".js", integrity: sum, crossOrigin: "anonymous" });
-        l.onload = () => r("loaded");
-        l.onerror = () => r("refused");
-        document.head.append(l);
-        setTimeout(() => r("refused"), 1000);
-      }));
-    }
-    return out;
-  }, { url: `http://127.0.0.1:${other}`, sum: /'(sha256-[^']+)'/.exec((await fetch(w.origin)).headers.get("content-security-policy"))[1] });
-  const allowed = { eval: "EvalError", Function: "EvalError", innerHTML: "TypeError", policy: "TypeError", default: "TypeError", worker: "TypeError" };
-  for (const [name, want] of Object.entries(allowed)) assert.equal(got[name], want, name);
-  for (const name of ["inline", "handler"]) assert.ok(["undefined", "TypeError"].includes(got[name]), `${name}: ${got[name]}`);
-  for (const name of ["fetch", "image", "socket", "modulepreload", "preload"]) assert.ok(/refused|Error/.test(got[name]), `${name}: ${got[name]}`);
-  assert.deepEqual(requests, [], "something reached another port");
-  await c.close();
-});
-
-// The policy names one script of the page's own text by its sum: another byte in it, or another script beside it, and the browser
-// runs nothing of that.
-//
-// proves R-UI-01
-test("a script in the page's text runs as it was built and not otherwise", async (t) => {
-  const c = await context(browser);
-  const as = async (change) => {
-    const page = await c.newPage(), asked = [];
-    page.on("request", (r) => asked.push(new URL(r.url()).pathname.split("/").at(-1)));
-    await page.route(world.origin + "/", async (route) => {
-      const response = await route.fetch();
-      await route.fulfill({ response, body: change(await response.text()) });
-    });
-    await page.goto(world.origin + "/");
-    await page.waitForLoadState("load");
-    const ran = await page.evaluate(() => globalThis.ran === 1);
-    await page.close();
-    return { asked: asked.includes("page.js"), ran };
-  };
-  assert.deepEqual(await as((html) => html), { asked: true, ran: false }, "the control");
-  assert.deepEqual(await as((html) => html.replace("window.relayBegun=", "window.ran=1,window.relayBegun=")), { asked: false, ran: false });
-  assert.deepEqual(await as((html) => html.replace("<body>", "<body><script>window.ran=1</script>")), { asked: true, ran: false });
-  // Where it fetches from is beside it, not in it: nobody else's, whatever stands there.
-  const { port: other, requests } = await site(t, "window.ran=1");
-  await as((html) => html.replace(/data-first="[^"]*"/, `data-first="http://127.0.0.1:${other}/page.js http://127.0.0.1:${other}/part.js"`));
-  assert.deepEqual(requests, []);
   await c.close();
 });
 

@@ -35,7 +35,7 @@ test("what a reader chose holds from the first frame on", async () => {
 });
 
 for (const [language, words] of [["en", "could not be loaded"], ["ja", "読み込めませんでした"]]) {
-  // proves R-UI-01, R-UI-02
+  // proves R-UI-02
   test(`a page whose code cannot be had says so and names the remedy: ${language}`, async () => {
     const w = await stage.open({ scripts: ["empty"], language }), c = await context(browser, { language });
     const page = await c.newPage();
@@ -50,3 +50,23 @@ for (const [language, words] of [["en", "could not be loaded"], ["ja", "読み�
     await w.close();
   });
 }
+
+// proves R-UI-01
+test("a first question that cannot be asked keeps nobody from the page", async () => {
+  const w = await stage.open({ scripts: ["empty"] }), c = await context(browser);
+  await c.addInitScript(() => {
+    const real = History.prototype.replaceState;
+    let first = true;
+    History.prototype.replaceState = function (...a) {
+      if (first) { first = false; throw new Error("not now"); }
+      return real.apply(this, a);
+    };
+  });
+  const page = await c.newPage();
+  await page.goto(w.address);
+  await page.locator("textarea#composer").waitFor();
+  assert.equal(await page.evaluate(() => location.hash), "");
+  assert.ok(c.wrong.some((m) => m.includes("not now")), "the control: the first script failed");
+  await c.close();
+  await w.close();
+});

@@ -40,6 +40,12 @@ export function stored(): string | null {
   }
 }
 
+/** Shows the page in the theme that was chosen. */
+export function wear(theme: Settings["theme"], html: HTMLElement = document.documentElement): void {
+  if (theme === "system") delete html.dataset["theme"];
+  else html.dataset["theme"] = theme;
+}
+
 /** The language of a reader who chose so, or whose browser prefers so; English when neither is known here. */
 export function chosenLanguage(kept: string | null, preferred: readonly string[]): "en" | "ja" {
   const chosen = parse(kept).language;

@@ -1,6 +1,6 @@
 // What a reader chose about the page itself. Nothing about any thread or account is ever stored.
 import { effect, signal } from "@preact/signals";
-import { parse, place, stored, type Settings } from "./choose";
+import { parse, place, stored, wear, type Settings } from "./choose";
 
 export { parse, type Settings };
 
@@ -31,9 +31,5 @@ export function startSettings(): void {
   addEventListener("storage", (e) => {
     if (e.key === place) settings.value = parse(e.newValue);
   });
-  effect(() => {
-    const { theme } = settings.value;
-    if (theme === "system") delete document.documentElement.dataset["theme"];
-    else document.documentElement.dataset["theme"] = theme;
-  });
+  effect(() => wear(settings.value.theme));
 }

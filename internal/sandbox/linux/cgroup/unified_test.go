@@ -57,6 +57,8 @@ func TestVersion2KillsOnThisMachine(t *testing.T) {
 		},
 		"cgroup.kill": func() error { return k.kill(t.Context()) },
 	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
 		tree, _ := launch(t, "/bin/sh", "-c", "cat & cat & cat; wait")
 		if err := set2(k, tree.Process.Pid); err != nil {
 			t.Fatal(err)
@@ -66,7 +68,7 @@ func TestVersion2KillsOnThisMachine(t *testing.T) {
 		}
 		for now, err := procs(dir); len(now) != 0; now, err = procs(dir) { // killed, and not yet gone
 			if err == nil {
-				err = pause(t.Context())
+				err = pause(ctx)
 			}
 			if err != nil {
 				t.Fatalf("%s: left: %v, %v", name, now, err)
