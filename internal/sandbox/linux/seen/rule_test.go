@@ -65,26 +65,22 @@ func TestAnyDifferenceIsHashed(t *testing.T) {
 	if count != 14 {
 		t.Fatalf("a state has %d members", count)
 	}
-	seen := map[int]bool{}
 	rapid.Check(t, func(t *rapid.T) {
-		table, _ := known(t)
-		s := program()
-		i := rapid.IntRange(0, count-1).Draw(t, "member")
-		seen[i] = true
-		v := members(reflect.ValueOf(&s).Elem())[i]
 		by := rapid.Uint64Range(1, 1<<63).Draw(t, "by")
-		if v.CanInt() {
-			v.SetInt(v.Int() ^ int64(by))
-		} else {
-			v.SetUint(v.Uint() ^ max(1, by>>(64-v.Type().Bits())))
-		}
-		if table.Unchanged(s, "sum", "scope") {
-			t.Errorf("%+v passes for unchanged", s)
+		for i := range count {
+			table, _ := known(t)
+			s := program()
+			v := members(reflect.ValueOf(&s).Elem())[i]
+			if v.CanInt() {
+				v.SetInt(v.Int() ^ int64(by))
+			} else {
+				v.SetUint(v.Uint() ^ max(1, by>>(64-v.Type().Bits())))
+			}
+			if table.Unchanged(s, "sum", "scope") {
+				t.Errorf("%+v passes for unchanged", s)
+			}
 		}
 	})
-	if len(seen) != count {
-		t.Errorf("only %d of %d members were tried", len(seen), count)
-	}
 	table, _ := known(t)
 	if table.Unchanged(program(), "other", "scope") || table.Unchanged(program(), "sum", "other") {
 		t.Error("another digest or other writable roots pass for unchanged")
