@@ -35,11 +35,11 @@ check: ## formatting, vet for three systems, staticcheck
 	go tool -modfile=tools/go.mod staticcheck ./...
 
 race: ## logic, with the race detector (the rules of the house read files in one goroutine)
-	CGO_ENABLED=1 go test -race $$(go list ./... | grep -vx sekisho/arch)
+	CGO_ENABLED=1 go test -race -timeout 30m $$(go list ./... | grep -vx sekisho/arch)
 	go test ./arch
 
 sandbox: ## what makes real sandboxes, through the product binary
-	CGO_ENABLED=0 go test -count=1 $(SANDBOX_PKGS)
+	CGO_ENABLED=0 go test -count=1 -timeout 30m $(SANDBOX_PKGS)
 
 work: setup ## real development work inside the sandbox: Go, Python, npm, node, git, C; a build that is cancelled
 	@scripts/work $(if $(CGROUP),-cgroup '$(CGROUP)') $(if $(ONLY),-only '$(ONLY)')

@@ -21,7 +21,8 @@ const card = (script) => ({ scripts: [script], act: async (page) => { await hell
 const states = {
   "no-codex": { noCodex: true, act: (page) => page.locator("#page, .sheet").first().waitFor() },
   empty: { scripts: ["empty"], act: (page) => page.locator("textarea#composer").waitFor() },
-  connecting: { scripts: ["empty"], offline: true, act: (page) => page.locator(".conn").waitFor() },
+  connecting: { scripts: ["empty"], stuck: true, act: (page) => page.locator(".conn .spin").waitFor() },
+  offline: { scripts: ["empty"], offline: true, act: (page) => page.locator(".banner").waitFor() },
   chat: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); } },
   streaming: { scripts: ["streaming"], act: async (page) => { await hello(page); await page.locator("[role=feed]", { hasText: "second one still" }).waitFor(); } },
   command: card("command"), file: card("file"), permissions: card("permissions"), question: card("question"), form: card("form"), tool: card("tool"), bidi: card("bidi"), long: card("long"),
@@ -49,8 +50,32 @@ const states = {
     await page.unroute("**/api/command");
     await other.close();
   } },
+  profiles: { scripts: ["empty"], second: true, act: async (page) => { await page.locator("textarea#composer").waitFor(); await page.locator(".bar .profile").click(); await page.locator("dialog[open] .plist").waitFor(); } },
+  remote: { scripts: ["empty"], far: true, act: (page) => page.locator(".conn .attn").waitFor() },
+  leaving: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md a").first().click(); await page.locator("dialog[open] .facts").waitFor(); } },
+  unreadable: { scripts: ["unreadable"], act: async (page, narrow) => { await open(page, narrow, "A thread of another time"); await page.locator(".note.bad").waitFor(); } },
+  gone: { scripts: ["text"], act: async (page, narrow, w) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await w.do("stop"); await page.locator(".banner").waitFor(); } },
+  mismatch: { scripts: ["text"], complains: /status of 409/, act: async (page, narrow, w) => {
+    await hello(page);
+    await page.locator("[role=feed] .md ol").waitFor();
+    await page.route("**/api/**", (r) => r.fulfill(another));
+    await w.do("stop");
+    await page.locator(".banner.bad").waitFor();
+  } },
+  // What a tab shows that was never let in, whose worker is another one, or that has no worker.
+  stranger: { scripts: ["empty"], address: (w) => w.origin, act: (page) => page.locator(".sheet .admit").waitFor() },
+  another: { scripts: ["empty"], complains: /status of 409/, api: (r) => r.fulfill(another), act: (page) => page.locator(".sheet .btn").first().waitFor() },
+  nobody: { scripts: ["empty"], api: (r) => r.abort(), act: (page) => page.locator(".sheet h1").waitFor() },
+  // Panels that are dialogs in a narrow window, and the window between.
+  threads: { scripts: ["thousand"], widths: ["narrow", "mid"], act: async (page, narrow) => { if (narrow) { await page.locator(".bar .only-narrow").first().click(); await page.locator("dialog[open] .tlist a").waitFor(); } else await page.locator(".tlist a").first().waitFor(); } },
+  details: { scripts: ["work"], widths: ["narrow", "mid"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md code").last().waitFor(); await page.locator(".thread-h .only-mid").click(); await page.locator(".details, dialog[open]").first().waitFor(); } },
+  // A low window: 400 % zoom, a split screen, a keyboard on the screen.
+  low: { scripts: ["cards"], widths: ["low"], act: async (page) => { await hello(page); await request(page, 3); } },
   search: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await page.keyboard.press("Control+k"); await page.locator("dialog[open]").waitFor(); } },
 };
+
+/** What a worker of another version answers. */
+const another = { status: 409, contentType: "application/json", body: JSON.stringify({ version: 1_000_000, problem: { code: "relay.endpoint", variant: "version", text: "another version" } }) };
 
 async function open(page, narrow, title) {
   if (narrow) await page.locator(".bar .only-narrow").first().click();
@@ -134,11 +159,12 @@ for (const [name, s] of Object.entries(states)) {
     const problems = [], decided = new Map();
     let least = Infinity;
     for (const language of looks.languages) {
-      for (const width of Object.keys(looks.widths)) {
-        const w = await stage.open({ ...s, act: undefined, language, clock });
+      for (const width of s.widths ?? ["wide", "narrow"]) {
+        const w = await stage.open({ ...s, act: undefined, api: undefined, address: undefined, widths: undefined, complains: undefined, language, clock });
         // One world for the three themes: what is on the page stays, only its look changes.
         const c = await context(browser, { width, language, clock, motion: "reduce" });
-        const page = await enter(c, w);
+        if (s.api) await c.route("**/api/**", s.api);
+        const page = await enter(c, w, s.address?.(w));
         try {
           await s.act(page, width === "narrow", w, c);
           for (const theme of looks.themes) {
@@ -155,6 +181,7 @@ for (const [name, s] of Object.entries(states)) {
             }
             if (shots && (small || few.includes(`${theme}-${width}-${language}`))) await picture(page, join(shots, look + ".png"));
           }
+          if (s.complains) c.wrong = c.wrong.filter((w) => !s.complains.test(w));
           clean(c);
         } catch (e) {
           e.message = `${name}, ${width}, ${language}: ${e.message}`;
@@ -209,3 +236,17 @@ test("a page with planted mistakes fails", async () => {
   await w.close();
 });
 
+// proves R-UI-02
+test("nothing moves for those who do not want it", async () => {
+  const w = await stage.open({ scripts: ["empty"], stuck: true });
+  for (const motion of ["no-preference", "reduce"]) {
+    const c = await context(browser, { motion }), page = await enter(c, w, await w.fresh());
+    await page.locator(".conn .spin").waitFor();
+    await page.locator(".bar-actions button").last().click();
+    await page.locator("dialog[open]").waitFor();
+    const moving = await page.evaluate(() => document.getAnimations().map((a) => a.animationName ?? a.transitionProperty));
+    assert.equal(moving.length > 0, motion === "no-preference", `${motion}: ${moving}`);
+    await c.close();
+  }
+  await w.close();
+});

@@ -16,7 +16,7 @@ export async function launch(...args) {
 
 export const looks = {
   themes: ["light", "dark", "forced"],
-  widths: { wide: { width: 1440, height: 900 }, narrow: { width: 320, height: 720 } },
+  widths: { wide: { width: 1440, height: 900 }, narrow: { width: 320, height: 720 }, mid: { width: 1000, height: 720 }, low: { width: 320, height: 256 } },
   languages: ["en", "ja"],
 };
 

@@ -26,12 +26,14 @@ import (
 // options of a world.
 type options struct {
 	Scripts  []string `json:"scripts"`  // fake server: names of parts.go, one per connection; none: the real codex
+	Far      bool     `json:"far"`      // fake server: the profile is a remote one
 	Remote   bool     `json:"remote"`   // real codex behind a WebSocket with a bearer token
 	Config   string   `json:"config"`   // more of config.toml
 	MCP      bool     `json:"mcp"`      // let codex start the fake MCP server
 	Language string   `json:"language"` // of the worker's texts
 	NoCodex  bool     `json:"noCodex"`  // there is no codex at all
 	Offline  bool     `json:"offline"`  // do not connect at first
+	Stuck    bool     `json:"stuck"`    // the first attempt to connect takes as long as it may
 	Beside   int      `json:"beside"`   // this is another client of that remote world's server
 	Second   bool     `json:"second"`   // another profile, "other", beside the one that is used at first
 	// Clock fixes the time that events bear, in Unix milliseconds, for pictures.
@@ -39,6 +41,8 @@ type options struct {
 	Codex string `json:"codex"` // path of the real CLI
 	Turns int    `json:"turns"` // remote: a thread of so many real turns is there at first
 }
+
+func (o options) remote() bool { return o.Far || o.Remote }
 
 // world is one server, one worker with its endpoint, and everything that crossed between them.
 type world struct {
@@ -55,6 +59,7 @@ type world struct {
 	remote   *relayworld.Remote
 	tape     relayworld.Tape
 	log      relayworld.Log
+	busy     sync.WaitGroup // the attempt of options.Stuck
 
 	mu      sync.Mutex
 	relay   *relayworld.Relay
@@ -91,8 +96,12 @@ func open(ctx context.Context, o options, beside *world) (w *world, err error) {
 	if err := w.start("127.0.0.1:0"); err != nil {
 		return w, err
 	}
-	if !o.Offline {
-		w.connect()
+	switch {
+	case o.Stuck:
+		made := w.relay
+		w.busy.Go(func() { connect(w.ctx, made, o.remote()) })
+	case !o.Offline:
+		connect(w.ctx, w.relay, o.remote())
 	}
 	return w, nil
 }
@@ -120,6 +129,9 @@ func (w *world) prepare() error {
 		}
 		w.server = appserver.New(scripts...)
 		w.profile.LocalRoot, w.profile.ServerRoot, w.work = appserver.Dir, appserver.Dir, appserver.Dir
+		if w.o.Far {
+			w.profile.Name, w.profile.Codex, w.profile.Endpoint, w.profile.TokenFile = "build", "", "wss://build.example:8443", filepath.Join(w.dir, "token")
+		}
 		return nil
 	}
 	var err error
@@ -165,7 +177,12 @@ func (w *world) start(address string) error {
 		profiles = append(profiles, other)
 	}
 	connect := worker.Connector{Env: relayworld.Env(w.home())}.Connect
-	if w.server != nil {
+	if w.o.Stuck {
+		connect = func(ctx context.Context, _ profile.Profile, _ *slog.Logger) (worker.Link, error) {
+			<-ctx.Done()
+			return worker.Link{}, ctx.Err()
+		}
+	} else if w.server != nil {
 		connect = func(context.Context, profile.Profile, *slog.Logger) (worker.Link, error) {
 			return worker.Link{Conn: w.server.Pipe()}, nil
 		}
@@ -185,9 +202,9 @@ func (w *world) start(address string) error {
 	return nil
 }
 
-func (w *world) connect() {
+func connect(ctx context.Context, relay *relayworld.Relay, enable bool) {
 	first := uicontract.Command{Version: uicontract.Version, Operation: "start", Kind: uicontract.CmdConnect}
-	w.relay.Worker.Execute(w.ctx, first, &uicontract.Connect{Enable: w.o.Remote})
+	relay.Worker.Execute(ctx, first, &uicontract.Connect{Enable: enable})
 }
 
 // stop ends worker and endpoint, as the end of the program does.
@@ -208,6 +225,7 @@ func (w *world) close() error {
 		err = errors.Join(err, w.server.Err())
 	}
 	w.cancel()
+	w.busy.Wait()
 	if w.remote != nil {
 		w.remote.Close()
 	}
@@ -239,7 +257,7 @@ func (w *world) do(what string, args json.RawMessage) (any, error) {
 		if err := w.start(address); err != nil {
 			return nil, err
 		}
-		w.connect()
+		connect(w.ctx, w.relay, w.o.remote())
 		return w.relay.Endpoint.Address(), nil
 	case "stop":
 		return nil, w.stop()

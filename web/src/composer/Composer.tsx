@@ -1,4 +1,5 @@
 // The message box. Its text is a draft that nothing but the person takes away.
+import { computed } from "@preact/signals";
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Problem } from "../contract";
 import { Icon } from "../parts/Icon";
@@ -11,18 +12,21 @@ import { texts } from "../text";
 import { sends } from "./keys";
 import { chooseNext, fresh, interrupt, next, sendDraft, sending, trouble, troubles } from "./send";
 
+/** The thread is not there (yet). One that was just begun has no head yet: the box stays, and the focus in it. */
+const absent = computed(() => current.value !== "" && !opened.value && (!connected.value || opening.value !== undefined));
+/** Whether there is anything to write in or to copy from. */
+export const hasBox = computed(() => !absent.value || textOf(current.value).value.trim() !== "");
+
 export function Composer() {
   const m = texts.value;
   const thread = current.value;
-  const open = opened.value;
-  const head = open?.head;
+  const head = opened.value?.head;
   return (
     <form class="composer" aria-label={m.message} onSubmit={(e) => { e.preventDefault(); if (connected.value && (thread === "" || (head?.mode === "joined" && !head.stale))) void sendDraft(thread); }}>
       <div class="col">
         <SetAside />
         <Troubled thread={thread} />
-        {/* One that was just begun has no head yet: the box stays, and the focus in it. */}
-        {thread !== "" && !head && (!connected.value || opening.value) ? <Kept thread={thread} /> : <Box thread={thread} />}
+        {absent.value ? <Kept thread={thread} /> : <Box thread={thread} />}
       </div>
     </form>
   );

@@ -1,7 +1,7 @@
 // The frame: bar, threads, thread, details; in narrow windows the side panels are dialogs.
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { Composer } from "../composer/Composer";
+import { Composer, hasBox } from "../composer/Composer";
 import { Dock } from "../dock/Dock";
 import { Feed } from "../feed/Feed";
 import { Button, Dialog, IconButton, ThreadTitle } from "../parts/parts";
@@ -42,16 +42,18 @@ export function App() {
   );
 }
 
+const jump = (id: string) => (e: Event) => {
+  e.preventDefault();
+  document.getElementById(id)?.focus();
+};
+
 function Skips() {
   const m = texts.value;
-  const jump = (id: string) => (e: Event) => {
-    e.preventDefault();
-    document.getElementById(id)?.focus();
-  };
   const thread = ready.value && !noCodex();
+  const content = thread ? "h-thread" : "page";
   return (
     <nav class="skips" aria-label={m.skips}>
-      {thread ? <a class="skip" href="#composer" onClick={jump("composer")}>{m.skipComposer}</a> : <a class="skip" href="#page" onClick={jump("page")}>{m.skipContent}</a>}
+      {thread && hasBox.value ? <a class="skip" href="#composer" onClick={jump("composer")}>{m.skipComposer}</a> : <a class="skip" href={"#" + content} onClick={jump(content)}>{m.skipContent}</a>}
       {thread && waiting.value.length > 0 ? <a class="skip" href="#needs" onClick={jump("h-needs")}>{m.skipNeeds}</a> : null}
     </nav>
   );
