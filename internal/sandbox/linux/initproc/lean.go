@@ -3,6 +3,7 @@
 package initproc
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -14,8 +15,49 @@ import (
 // Lean keeps the memory of this process, which is a launcher, to itself: from now on Fork copies neither its heap nor its variables
 // nor the stacks of its threads. PID 1 needs nothing of them but a few pages of the stack that it begins on. Copying page tables
 // costs, as do the faults by which both get pages of their own afterwards; and what is not there cannot be looked at. Memory
-// that this process gets later is copied.
-func Lean() error {
+// that this process gets later is copied, so it is called again: own is what the last call returned, 0 at first, and where the
+// process has no more than that nothing is done. No block is mapped meanwhile.
+func Lean(own uint64) (uint64, error) {
+	for {
+		now, err := owned()
+		if err != nil || now == own {
+			return now, err
+		}
+		if err := keep(unix.MADV_DONTFORK); err != nil { // which itself may need memory
+			return 0, err
+		}
+		own = now
+	}
+}
+
+// owned is how much private and writable memory this process has, in pages.
+func owned() (uint64, error) {
+	var text [256]byte
+	fd, err := unix.Open("/proc/self/statm", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("asking for the memory of the launcher: %w", err)
+	}
+	n, err := unix.Read(fd, text[:])
+	if err = errors.Join(err, unix.Close(fd)); err != nil {
+		return 0, fmt.Errorf("asking for the memory of the launcher: %w", err)
+	}
+	return data(string(text[:n]))
+}
+
+// data is the sixth field of /proc/self/statm, which counts heap, variables and stacks.
+func data(statm string) (uint64, error) {
+	f := strings.Fields(statm)
+	if len(f) != 7 {
+		return 0, fmt.Errorf("unexpected amount of memory %q", statm)
+	}
+	n, err := strconv.ParseUint(f[5], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("unexpected amount of memory %q: %w", statm, err)
+	}
+	return n, nil
+}
+
+func keep(advice int) error {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return fmt.Errorf("reading the memory of the launcher: %w", err)
@@ -23,7 +65,7 @@ func Lean() error {
 	for line := range strings.Lines(string(maps)) {
 		from, size, own, err := mapping(line)
 		if err == nil && own {
-			err = advise(from, size, unix.MADV_DONTFORK)
+			err = advise(from, size, advice)
 		}
 		if err != nil {
 			return fmt.Errorf("keeping the memory of the launcher to itself: %w", err)

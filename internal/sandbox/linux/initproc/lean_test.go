@@ -3,7 +3,13 @@
 package initproc
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // proves A-SBX-09
@@ -27,4 +33,58 @@ func TestWhatIsNotCopied(t *testing.T) {
 			t.Errorf("%q was taken", line)
 		}
 	}
+}
+
+// proves A-SBX-09
+func TestWhatALauncherGetsLaterIsNotCopiedEither(t *testing.T) {
+	own, err := Lean(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { // for the other tests of this process
+		if err := keep(unix.MADV_DOFORK); err != nil {
+			t.Error(err)
+		}
+	}()
+	later, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(later)
+	at := uintptr(unsafe.Pointer(&later[0]))
+	if !inherited(t, at) {
+		t.Error("control: new memory is not copied")
+	}
+	if again, err := Lean(own); err != nil || again <= own {
+		t.Errorf("%d pages, then %d, %v", own, again, err)
+	}
+	if inherited(t, at) {
+		t.Error("it is copied")
+	}
+	for statm, want := range map[string]uint64{"9000 800 500 300 0 4100 0\n": 4100, "9000 800 500 300 0 4100": 0, "": 0, "1 2 3 4 5 x 7": 0} {
+		if got, err := data(statm); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %d, %v", statm, got, err)
+		}
+	}
+}
+
+// inherited asks the kernel whether a fork copies what is at an address of this process.
+func inherited(t *testing.T, at uintptr) bool {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := false
+	for line := range strings.Lines(string(text)) {
+		var from, to uintptr
+		if n, _ := fmt.Sscanf(line, "%x-%x ", &from, &to); n == 2 {
+			inside = from <= at && at < to
+		}
+		if flags, found := strings.CutPrefix(line, "VmFlags:"); found && inside {
+			return !strings.Contains(flags, " dc ")
+		}
+	}
+	t.Fatal("there is no such memory")
+	return false
 }

@@ -63,7 +63,8 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	if err := initproc.Lean(); err != nil {
+	own, err := initproc.Lean(0)
+	if err != nil {
 		return err
 	}
 	for {
@@ -72,6 +73,10 @@ func serve() error {
 			if errors.Is(err, os.ErrClosed) {
 				err = nil
 			}
+			return err
+		}
+		if own, err = initproc.Lean(own); err != nil {
+			wire.CloseAll(files)
 			return err
 		}
 		pid, pidfd, block, err := launch(l, files, limits)
