@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
+	"time"
 )
 
 // listener counts the connections that reach a port of this host.
@@ -45,6 +46,16 @@ func (l *listener) stop() int {
 }
 
 func (l *listener) take() int { return int(l.count.Swap(0)) }
+
+// arrived is take once a connection that was made has been counted.
+func (l *listener) arrived() int {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for limit := time.Now().Add(10 * time.Second); l.count.Load() == 0 && time.Now().Before(limit); {
+		<-tick.C
+	}
+	return l.take()
+}
 
 // control runs the very program that the job will run, without a sandbox: its connection must arrive, or a silent listener
 // would prove nothing.

@@ -84,7 +84,7 @@ func (p play) perform(ctx context.Context, o options, program, goroot string) (s
 		if err != nil {
 			return s, fmt.Errorf("control of the network check: %w: %s", err, out)
 		}
-		s.run.Control = l.take()
+		s.run.Control = l.arrived()
 		fmt.Printf("  control   outside the sandbox the same program %s\n", strings.TrimSpace(out))
 	}
 	err = s.serve(ctx, p, request.Replace(p.request))

@@ -1,6 +1,7 @@
 package agentsite
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,9 +70,29 @@ func Named(name string) (pids []string, err error) {
 		}
 		groups, _ := os.ReadFile("/proc/" + e.Name() + "/cgroup") // a process that has ended has none
 		mounts, _ := os.ReadFile("/proc/" + e.Name() + "/mountinfo")
-		if strings.Contains(string(groups), name) || strings.Contains(string(mounts), name) {
+		if (strings.Contains(string(groups), name) || strings.Contains(string(mounts), name)) && !ended(e.Name()) {
 			pids = append(pids, e.Name())
 		}
 	}
 	return pids, nil
+}
+
+// ended tells whether every thread of a process is a zombie: it holds nothing but its number, though until its parent asks for the
+// exit code it still names its control group of version 2.
+func ended(pid string) bool {
+	threads, err := filepath.Glob("/proc/" + pid + "/task/[0-9]*/stat")
+	if err != nil {
+		panic(err)
+	}
+	for _, f := range threads {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			continue // gone
+		}
+		_, state, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
+		if !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X") {
+			return false
+		}
+	}
+	return true
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // What a server has left is found: a process with a mount of its instance. Of another instance nothing is.
@@ -51,4 +53,28 @@ func TestTracesAreFound(t *testing.T) {
 	if err := Traces("a log without one"); err == nil {
 		t.Error("there was nothing to look for")
 	}
+}
+
+// A process whose parent has not asked for its exit code yet has left nothing.
+func TestAZombieHasEnded(t *testing.T) {
+	cmd := exec.Command("/bin/sh", "-c", "read go")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := fmt.Sprint(cmd.Process.Pid)
+	if ended(pid) {
+		t.Error("it runs")
+	}
+	in.Close()
+	if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("/proc/" + pid); err != nil || !ended(pid) {
+		t.Errorf("it has ended; %v", err)
+	}
+	cmd.Wait() // nothing could be read
 }

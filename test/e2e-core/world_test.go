@@ -75,7 +75,7 @@ func newWorld(t *testing.T, o options) *world {
 	if o.version == "" {
 		o.version = codex.Target
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute) // five hundred turns
 	t.Cleanup(cancel)
 	w := &world{Front: relayworld.Front{T: t, Ctx: ctx, Patience: patience}, t: t, version: o.version, provider: responses.Start(t),
 		home: responses.TempHome(t), work: responses.TempHome(t), tape: &relayworld.Tape{}, log: &relayworld.Log{}}

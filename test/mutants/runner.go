@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// perRun bounds one test run. A test that only hangs without its guard names nothing, so it does not count.
-	perRun = 90 * time.Second
+	// perRun bounds one test run, which builds the product if the test runs it. A test that only hangs without its guard names
+	// nothing, so it does not count.
+	perRun = 4 * time.Minute
 	// perControl bounds the run of all killers of a package.
 	perControl = 5 * time.Minute
 )

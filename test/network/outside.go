@@ -225,27 +225,6 @@ func (o *outside) waits(list *[]string, text string) bool {
 	}
 }
 
-// marker is where a packet goes that only tells that all before it have passed: nobody tries this port.
-var marker = net.JoinHostPort(unlisted4, "9")
-
-// passed returns the packets that came over the wire so far, and forgets them. The wire keeps their order: what was sent before
-// the marker is seen before it.
-func (o *outside) passed() ([]string, error) {
-	c, err := net.Dial("udp", marker)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	if _, err := io.WriteString(c, "marker"); err != nil {
-		return nil, err
-	}
-	if !o.waits(&o.packets, "udp "+marker) {
-		return nil, errors.New("the sniffer did not see the marker")
-	}
-	packets := o.taken(&o.packets)
-	return slices.DeleteFunc(packets, func(p string) bool { return p == "udp "+marker }), nil
-}
-
 // told returns what the servers of the given ports of this namespace heard so far, and forgets it. A server takes connections in
 // their order: the marker's is the last.
 func (o *outside) told(ports ...int) ([]string, error) {

@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"sekisho/internal/relay/profile"
 	"sekisho/internal/relay/transport"
 	"sekisho/internal/relay/uicontract"
 	"sekisho/internal/relay/web"
 	"sekisho/internal/relay/worker"
 	"sekisho/test/fakes/appserver"
+	"sekisho/test/goroutines"
 	"sekisho/test/headless"
 	"sekisho/test/relayworld"
 )
@@ -22,7 +21,7 @@ func TestMain(m *testing.M) {
 	if transport.SuperviseChild() || actAsServer() {
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goroutines.Main(m)
 }
 
 // patience bounds every wait of a test. Nothing but a failure waits that long.

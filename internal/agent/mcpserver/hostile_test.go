@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sekisho/internal/agent/mcpserver/httpd"
+	"sekisho/test/goroutines"
 )
 
 // hostile is one frame and what both transports must do with it.
@@ -326,7 +327,7 @@ func TestManyRequestsOverHTTPLeaveNothing(t *testing.T) {
 	round(10)
 	leaks := goleak.IgnoreCurrent()
 	round(500)
-	goleak.VerifyNone(t, leaks)
+	goroutines.None(t, leaks)
 }
 
 func FuzzRoutingHeaders(f *testing.F) {

@@ -15,14 +15,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 
 	"sekisho/internal/agent"
 	"sekisho/internal/agent/runtime"
 	"sekisho/internal/fault"
+	"sekisho/test/goroutines"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goroutines.Main(m) }
 
 // keyTexts answers with the key, so that tests do not depend on wording.
 type keyTexts struct{}

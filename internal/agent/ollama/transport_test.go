@@ -17,12 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"sekisho/internal/fault"
+	"sekisho/test/goroutines"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goroutines.Main(m) }
 
 // live returns a client of a real server on loopback that does not wait between attempts.
 func live(t *testing.T, h http.HandlerFunc, change func(*Config)) *Client {

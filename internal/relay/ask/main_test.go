@@ -3,9 +3,8 @@ package ask
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"sekisho/internal/relay/transport"
+	"sekisho/test/goroutines"
 )
 
 // TestMain lets the test program be the supervisor of a child, too.
@@ -13,5 +12,5 @@ func TestMain(m *testing.M) {
 	if transport.SuperviseChild() {
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goroutines.Main(m)
 }

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"sekisho/internal/relay/codex"
 	"sekisho/internal/relay/ledger"
 	"sekisho/internal/relay/transport"
+	"sekisho/test/goroutines"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goroutines.Main(m) }
 
 // proves R-CON-05, R-CON-07
 func TestServerRequestsAreDispatchedExactly(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"sekisho/test/goroutines"
 )
 
 // playPart lets the test program be a worker that is killed, or a child, where children can be started.
@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	if err := goleak.Find(); code == 0 && err != nil {
+	if err := goroutines.Left(); code == 0 && err != nil {
 		os.Stderr.WriteString("goroutines are left: " + err.Error() + "\n")
 		code = 1
 	}

@@ -9,18 +9,17 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"go.uber.org/goleak"
-
 	"sekisho/config"
 	"sekisho/internal/locale"
 	"sekisho/internal/relay"
 	"sekisho/internal/relay/profile"
 	"sekisho/internal/relay/uicontract"
 	"sekisho/test/fakes/appserver"
+	"sekisho/test/goroutines"
 	"sekisho/test/headless"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goroutines.Main(m) }
 
 type object = appserver.Object
 

@@ -11,11 +11,12 @@ import (
 	"go.uber.org/goleak"
 
 	"sekisho/internal/fault"
+	"sekisho/test/goroutines"
 )
 
 // proves A-SBX-02, A-TX-05
 func TestTheServerKeepsNothing(t *testing.T) {
-	goroutines := goleak.IgnoreCurrent()
+	leaks := goleak.IgnoreCurrent()
 	open := func() map[string]int {
 		entries, err := os.ReadDir("/proc/self/fd")
 		must(t, err)
@@ -62,5 +63,5 @@ func TestTheServerKeepsNothing(t *testing.T) {
 	if left, kept := children(t, os.Getpid()), launchers(t); len(left) != len(kept) || len(kept) != 1 {
 		t.Errorf("processes left: %v, of which launchers: %v", left, kept)
 	}
-	goleak.VerifyNone(t, goroutines)
+	goroutines.None(t, leaks)
 }

@@ -53,7 +53,7 @@ func daemon(l *layout) string { return l.Payload + " daemonize " + l.W + "/beat 
 func theTree(ctx context.Context, env Env, r *Report) {
 	in(development, func(w *world) {
 		w.daemonsEnd()
-		if control := w.outside("/bin/sh", "-c", "sleep 2; echo late"); !contains(control.text, "late") {
+		if control := w.outside("/bin/sh", "-c", "sleep 6; echo late"); !contains(control.text, "late") {
 			w.Block("the time limit", "the control: %v", control)
 		}
 		w.closing()
@@ -111,7 +111,7 @@ func (w *world) daemonsEnd() {
 		w.Fail("the shell", "%v", err)
 		return
 	}
-	c.Timeout = 1500 * time.Millisecond
+	c.Timeout = 5 * time.Second // the daemon is there before, also on a slow machine
 	o := w.start(c)
 	w.Check("the time limit", fault.CodeOf(o.fault) == fault.ResourceTimeLimit, "%v", o)
 	w.dead("the time limit")

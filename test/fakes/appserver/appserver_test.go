@@ -11,13 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"sekisho/internal/fault"
 	"sekisho/internal/relay/transport"
+	"sekisho/test/goroutines"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goroutines.Main(m) }
 
 func send(t *testing.T, c transport.Conn, frame string) {
 	t.Helper()

@@ -12,15 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"sekisho/internal/agent"
 	"sekisho/internal/agent/ollama"
 	"sekisho/internal/fault"
 	scriptmodel "sekisho/test/fakes/ollama"
+	"sekisho/test/goroutines"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goroutines.Main(m) }
 
 // client asks the model of url without waiting between attempts.
 func client(t *testing.T, url, model string) *ollama.Client {

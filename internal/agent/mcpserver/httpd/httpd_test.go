@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"sekisho/test/goroutines"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goroutines.Main(m) }
 
 // Every way to be somebody else, or to be read in two ways, is refused, and the request beside it is served.
 //

@@ -17,14 +17,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"sekisho/internal/agent/mcpserver/httpd"
 	"sekisho/internal/fileop"
 	"sekisho/internal/rolling"
+	"sekisho/test/goroutines"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goroutines.Main(m) }
 
 // slow is a log file that hangs until it is let go.
 type slow struct {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"sekisho/test/goroutines"
 )
 
 // TestMain lets the test binary be the client of another user or of another network namespace.
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		c.Close()
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	goroutines.Main(m)
 }
 
 // loopbacks are the addresses to listen on, and the network with which a client reaches each.

@@ -14,14 +14,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 
 	"sekisho/internal/agent/mcpserver/taskstore"
 	"sekisho/internal/fileop"
 	"sekisho/internal/statedir"
+	"sekisho/test/goroutines"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goroutines.Main(m) }
 
 // job is a Work that the test ends.
 type job struct {

@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"sekisho/internal/agent"
 	"sekisho/internal/agent/ollama"
 	"sekisho/internal/fault"
 	"sekisho/internal/strictjson"
 	"sekisho/test/fakes/ollama/replies"
+	"sekisho/test/goroutines"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goroutines.Main(m) }
 
 // outcome is what the client makes of the first logical call of a case.
 type outcome struct {
