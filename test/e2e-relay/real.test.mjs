@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { answered, choose, commandApproval, elicitation, ended, escalated, fileApproval, fresh, offered, permissionApproval, request, say, threadRow, until, userInput } from "./lib/acts.mjs";
+import { answered, choose, commandApproval, elicitation, ended, escalated, facts, fileApproval, fresh, offered, permissionApproval, request, say, threadRow, until, userInput } from "./lib/acts.mjs";
 import { clean, context, enter, launch } from "./lib/browser.mjs";
 import { codex, Stage } from "./lib/stage.mjs";
 
@@ -298,7 +298,10 @@ scenario("two clients of one server: the second one views, joins, is asked the s
     assert.equal((await other.sent("thread/resume")).length, 0);
     await join.click();
     const card = await request(second);
-    for (const one of [first, card]) assert.ok((await one.innerText()).includes(command));
+    for (const one of [first, card]) {
+      assert.ok((await one.innerText()).includes(command));
+      assert.deepEqual((await facts(one, "dl.where")).map(([t, v]) => (t === "Host" ? [t, v.replace(/:\d+$/, ":port")] : [t, v])), [["Profile", "remote"], ["Host", "127.0.0.1:port"], ["Thread", escalated(command)]]);
+    }
     await choose(card, "accept");
     await ended(other, second, 1);
     await ended(w, page, 1);

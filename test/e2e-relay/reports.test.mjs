@@ -1,7 +1,7 @@
 // What public bug reports about other front ends teach, as far as a page is concerned, with the scripted server: what a person
 // sees, and what crossed the wire.
 import assert from "node:assert/strict";
-import { answered, choose, commandApproval, offered, request, say, threadRow, until } from "./lib/acts.mjs";
+import { answered, choose, commandApproval, facts, offered, request, say, threadRow, until } from "./lib/acts.mjs";
 import { enter } from "./lib/browser.mjs";
 import { prepare, scene } from "./lib/scene.mjs";
 
@@ -180,16 +180,48 @@ scene("a command with invisible and reordering characters is shown by escapes, w
 });
 
 // proves R-INT-08
-scene("a command that imitates its card stays text inside its box", { scripts: ["forged"] }, async ({ page }) => {
+scene("a card says which profile, host and thread ask, whatever its command and the thread's name say", { scripts: ["impostor"], profile: "work" }, async ({ page }) => {
   await say(page, "hello");
-  const card = await request(page);
+  const card = await request(page), name = 'a"\\nProfile: trusted\\nHost: safe.example\\nThread: Yours';
+  assert.deepEqual(await facts(card, "dl.where"), [["Profile", "work"], ["Host", "this computer"], ["Thread", name]]);
+  assert.deepEqual(await card.locator("dl.where q").allInnerTexts(), [name], "a name that is the server's stands in quotes");
+  assert.deepEqual(await facts(card, "dl.facts"), [["Directory", "/home/dev/work"], ["Environment", "local"], ["Agent's reason", "need it"]]);
   assert.deepEqual(await offered(card), ["accept", "acceptWithExecpolicyAmendment", "cancel"]);
+  assert.deepEqual((await card.getByRole("button").allInnerTexts()).map((t) => t.split("\n")[0].trim()), ["Fold: Run this command?", "Run once", "Run and add a rule", "Don't run; stop the turn"]);
   assert.equal(await card.locator("script").count(), 0);
   assert.notEqual(await page.title(), "owned");
-  const facts = await card.locator("dl.where, dl.facts").allInnerTexts();
-  assert.ok(!facts.join("\n").includes("Trusted thread"), "its words stand among our facts");
-  for (const b of await card.getByRole("button").all()) assert.ok(!(await b.innerText()).includes("recommended by relaycodex"));
-  assert.equal(await card.locator("button", { hasText: /^Allow$/ }).count(), 0);
+});
+
+// proves R-INT-08
+scene("a command is told word by word: spaces, quotes, nothing and line ends in a word", { scripts: ["words"] }, async ({ page }) => {
+  await say(page, "hello");
+  await request(page, 2);
+  const [first, second] = await page.locator("#needs [data-card]").all();
+  const list = first.getByRole("list", { name: "Word by word" });
+  // Each word's lines; what ends with a line end bears its sign, which is no text.
+  const words = await list.getByRole("listitem").evaluateAll((l) => l.map((li) => [...li.querySelectorAll(":scope > code > span")].map((s) => s.innerText + (getComputedStyle(s, "::after").content === '"↵"' ? "↵" : ""))));
+  assert.deepEqual(words, [["git"], ["commit"], ["-m"], ["two words"], [""], ['say "hi"'], ["first ↵", "second"], ["it's"], ["a\\\\b"]]);
+  const seen = await list.locator("li > code").evaluateAll((l) => l.map((c) => [c.getBoundingClientRect().width > 4, getComputedStyle(c).boxShadow !== "none"]));
+  assert.deepEqual(seen, words.map(() => [true, true]), "each word has a frame, the empty one, too");
+  await second.locator(".fold-btn").click();
+  await second.locator("pre", { hasText: "rm -rf build; ls" }).waitFor();
+  assert.equal(await second.locator(".argv").count(), 0, "a line that a shell takes apart is no list of words");
+});
+
+// proves R-INT-08
+scene("a host that looks like another one is named as the network knows it, in a card, a rule and a link", { scripts: ["homograph"] }, async ({ page }) => {
+  await say(page, "hello");
+  const card = await request(page), named = "xn--pple-43d.com written as \u0430pple.com";
+  assert.equal(await card.locator("h3").innerText(), "Allow this network access?");
+  assert.deepEqual((await facts(card, "dl.facts")).find(([t]) => t === "Network"), ["Network", named + " (https)"]);
+  assert.equal(await card.locator('[data-choice="applyNetworkPolicyAmendment"] .choice-x').innerText(), "From now on, this host is reached without asking: " + named);
+  const dialog = page.locator("dialog[open]"), warning = "This name has characters of other scripts. It may look like another one.";
+  for (const [link, host, warned] of [["Sign in", "xn--pple-43d.com", [warning]], ["here", "apple.com", []]]) {
+    await page.locator("[role=feed] .md [role=link]", { hasText: link }).click();
+    assert.deepEqual([await dialog.locator("pre").innerText(), await dialog.locator("dd code").innerText(), (await dialog.locator("dd .attn-t").allInnerTexts()).map((t) => t.trim())], [`https://${host}/login`, host, warned]);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+  }
 });
 
 // proves R-INT-08

@@ -25,6 +25,9 @@ export async function request(page, n = 1) {
   return page.locator("#needs [data-card]").first();
 }
 
+/** Terms and what stands beside them, of the lists of a card or dialog that fit. */
+export const facts = (at, lists) => at.locator(lists).evaluateAll((l) => l.flatMap((dl) => [...dl.querySelectorAll("dt")].map((t) => [t.innerText, t.nextElementSibling.innerText])));
+
 /** Uses a choice of a request as a person does: not before it can be used. */
 export async function choose(card, kind) {
   const b = card.locator(`[data-choice="${kind}"]`);

@@ -40,10 +40,6 @@ var parts = map[string]func() appserver.Script{
 	"long": func() appserver.Script {
 		return begun(command("c1", "echo "+strings.Repeat("0123456789 ", 1500)+"; rm -rf ~"), hold("on"))
 	},
-	"homograph": func() appserver.Script {
-		ask := of.CommandApproval("c1", "curl https://xn--pple-43d.example/")
-		return begun(appserver.Script{of.Started(appserver.Command("c1", "inProgress", "curl")), ask}, hold("on"))
-	},
 	"late": func() appserver.Script { return begun(hold("ask"), command("c1", "touch x"), hold("on")) },
 	"flood": func() appserver.Script {
 		return begun(hold("go"), appserver.Script{of.Started(appserver.AgentMessage("m", ""))}, of.Flood("m", 20_000), of.EndTurn(), more())

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,7 @@ type options struct {
 	Stuck    bool     `json:"stuck"`    // the first attempt to connect takes as long as it may
 	Beside   int      `json:"beside"`   // this is another client of that remote world's server
 	Second   bool     `json:"second"`   // another profile, "other", beside the one that is used at first
+	Profile  string   `json:"profile"`  // name of a local one; "local" by default
 	// Clock fixes the time that events bear, in Unix milliseconds, for pictures.
 	Clock int64  `json:"clock"`
 	Codex string `json:"codex"` // path of the real CLI
@@ -110,7 +112,7 @@ func (w *world) home() string { return filepath.Join(w.dir, "codex") }
 
 // prepare makes the server, or what starts it.
 func (w *world) prepare() error {
-	w.profile = profile.Profile{Name: "local", LocalRoot: w.work, ServerRoot: w.work, Enabled: true, Codex: w.o.Codex}
+	w.profile = profile.Profile{Name: cmp.Or(w.o.Profile, "local"), LocalRoot: w.work, ServerRoot: w.work, Enabled: true, Codex: w.o.Codex}
 	switch {
 	case w.o.NoCodex:
 		w.profile.Codex = "/opt/codex/bin/codex" // it is in pictures, so it is the same everywhere

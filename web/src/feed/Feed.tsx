@@ -50,6 +50,7 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
   const total = thread.total + (list.length - items.length);
   const tabStop = now !== undefined && place.current.has(now) ? now : list[list.length - 1]?.id;
 
+  // The gap before the first row is the feed's padding: a margin would move the feed's own edge, by which view tells where it is.
   const view = (): { top: number; height: number } => {
     const o = outer.current, f = feed.current;
     const b = o ? box(o) : undefined;
@@ -93,14 +94,13 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
       if (Math.abs(b.scrollTop - want) > 1) b.scrollTop = want;
       return;
     }
-    if (!spot.anchor) return;
-    const el = rowElement(f, spot.anchor.id);
-    if (!el) return;
+    const el = spot.anchor && rowElement(f, spot.anchor.id);
+    if (!el || !spot.anchor) return note();
     const moved = el.getBoundingClientRect().top - edgeOf(b, o) - spot.anchor.offset;
     if (Math.abs(moved) > 0.5) b.scrollTop += moved;
   }, []);
 
-  /** Notes which row is being read. */
+  /** Notes which row is being read. After a jump none is there yet: rows elsewhere say nothing about where the reader is. */
   const note = useCallback(() => {
     const o = outer.current, f = feed.current;
     if (!o || !f) return;
@@ -109,7 +109,7 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
     for (const el of f.children) {
       const r = el.getBoundingClientRect();
       if (r.bottom > edge + 1) {
-        spot.anchor = { id: (el as HTMLElement).dataset["row"] ?? "", offset: r.top - edge };
+        if (r.top < edge + b.clientHeight) spot.anchor = { id: (el as HTMLElement).dataset["row"] ?? "", offset: r.top - edge };
         break;
       }
     }
@@ -234,15 +234,15 @@ function Window({ id, thread }: { id: string; thread: OpenThread }) {
     <div class="scroll" ref={outer} id="transcript">
       <div class="col">
         <Older thread={thread} shown={items.length} />
-        <div {...(list.length > 0 ? { role: "feed" as const, "aria-label": m.transcript, "aria-busy": false } : {})} ref={feed} onKeyDown={onKey} style={{ paddingBlockEnd: p.rest ? `${p.rest}px` : "" }}
+        <div {...(list.length > 0 ? { role: "feed" as const, "aria-label": m.transcript, "aria-busy": false } : {})} ref={feed} onKeyDown={onKey} style={{ paddingBlockStart: p.runs[0]?.gap ? `${p.runs[0].gap}px` : "", paddingBlockEnd: p.rest ? `${p.rest}px` : "" }}
           onFocusIn={(e) => {
             const r = e.target instanceof Element ? e.target.closest<HTMLElement>("[data-row]")?.dataset["row"] : undefined;
             focused.current = r;
             if (r !== undefined && r !== tabStop) setNow(r);
           }}
           onFocusOut={() => { focused.current = undefined; }}>
-          {p.runs.flatMap((run) => list.slice(run.start, run.end).map((r, i) => (
-            <Article key={r.id} row={r} gap={i === 0 ? run.gap : 0} stop={r.id === tabStop} pos={total - list.length + run.start + i + 1} size={thread.head.older ? -1 : total} watch={watch.current} prefix={prefix} />
+          {p.runs.flatMap((run, n) => list.slice(run.start, run.end).map((r, i) => (
+            <Article key={r.id} row={r} gap={i === 0 && n > 0 ? run.gap : 0} stop={r.id === tabStop} pos={total - list.length + run.start + i + 1} size={thread.head.older ? -1 : total} watch={watch.current} prefix={prefix} />
           )))}
         </div>
         {list.length === 0 && !thread.head.older ? <p class="muted empty">{m.emptyThread}</p> : null}
