@@ -209,7 +209,7 @@ scene("a command is told word by word: spaces, quotes, nothing and line ends in 
 });
 
 // proves R-INT-08
-scene("a host that looks like another one is named as the network knows it, in a card, a rule and a link", { scripts: ["homograph"] }, async ({ page }) => {
+scene("a host that looks like another one is named as the network knows it, in a card, a rule and a link", { scripts: ["homograph"], patient: true }, async ({ page }) => {
   await say(page, "hello");
   const card = await request(page), named = "xn--pple-43d.com written as \u0430pple.com";
   assert.equal(await card.locator("h3").innerText(), "Allow this network access?");

@@ -119,7 +119,7 @@ const heard = `
     - paragraph: What it did until then stays. You can send another message.`;
 
 // proves R-UI-02
-scene("each kind of item says what it is, what it did and how it ended, to the eye and to a screen reader", { scripts: ["kinds"], viewport: { width: 1440, height: 2200 } }, async ({ w, page }) => {
+scene("each kind of item says what it is, what it did and how it ended, to the eye and to a screen reader", { scripts: ["kinds"], patient: true, viewport: { width: 1440, height: 2200 } }, async ({ w, page }) => {
   await told(w, page);
   const row = (id) => page.locator(`article[data-row="u/${id}"]`), open = (id) => row(id).locator("details").first().evaluate((d) => d.open);
   assert.deepEqual(await Promise.all(["r", "c1", "c2", "c3", "f1", "t1", "t2"].map(open)), [false, false, true, false, true, false, true], "what failed or changed something is open");

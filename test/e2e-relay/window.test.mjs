@@ -42,7 +42,7 @@ async function wheel(page, px) {
 
 const loaded = (page) => page.evaluate(() => Number(/^\d+/.exec(document.querySelector(".older .muted")?.textContent ?? "")?.[0] ?? 0));
 
-scene("a thousand items: few are in the document, and what is read stays where it is while older ones come before it", { scripts: ["thousand"] }, async ({ page }) => {
+scene("a thousand items: few are in the document, and what is read stays where it is while older ones come before it", { scripts: ["thousand"], patient: true }, async ({ page }) => {
   await threadRow(page, "A long thread").click();
   await page.locator("[role=feed]", { hasText: "Answer 499" }).waitFor();
   await still(page);
@@ -76,7 +76,7 @@ scene("a thousand items: few are in the document, and what is read stays where i
   assert.ok(Math.min(...most) >= 3 && Math.max(...most) <= 60, `articles in the document: ${most}`);
 });
 
-scene("scrolling over rows whose heights were guessed moves what is read by as much as was scrolled", { scripts: ["thousand"] }, async ({ page }) => {
+scene("scrolling over rows whose heights were guessed moves what is read by as much as was scrolled", { scripts: ["thousand"], patient: true }, async ({ page }) => {
   await threadRow(page, "A long thread").click();
   await page.locator("[role=feed]", { hasText: "Answer 499" }).waitFor();
   await still(page);
@@ -87,7 +87,7 @@ scene("scrolling over rows whose heights were guessed moves what is read by as m
   }
 });
 
-scene("while an answer is written, who reads at the end follows it, and who reads elsewhere stays; To the end leads there", { scripts: ["written"] }, async ({ w, page }) => {
+scene("while an answer is written, who reads at the end follows it, and who reads elsewhere stays; To the end leads there", { scripts: ["written"], patient: true }, async ({ w, page }) => {
   await threadRow(page, "A long thread").click();
   await page.getByRole("button", { name: /^join/i }).first().click();
   await page.waitForFunction(() => !document.querySelector(".composer .join") && document.querySelector("textarea#composer"));

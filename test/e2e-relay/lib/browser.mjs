@@ -20,8 +20,8 @@ export const looks = {
   languages: ["en", "ja"],
 };
 
-/** A context that looks in one way, with what it saw going wrong. */
-export async function context(browser, { theme = "light", width = "wide", language = "en", motion = "no-preference", clock, ...more } = {}) {
+/** A context that looks in one way, with what it saw going wrong. patient: Markdown may take however long a busy machine needs. */
+export async function context(browser, { theme = "light", width = "wide", language = "en", motion = "no-preference", clock, patient, ...more } = {}) {
   const c = await browser.newContext({
     viewport: looks.widths[width], locale: language === "ja" ? "ja-JP" : "en-GB", timezoneId: "UTC", colorScheme: theme === "dark" ? "dark" : "light",
     forcedColors: theme === "forced" ? "active" : "none", reducedMotion: motion, ...more,
@@ -35,6 +35,12 @@ export async function context(browser, { theme = "light", width = "wide", langua
   });
   c.on("weberror", (e) => c.wrong.push("error: " + e.error().message));
   c.on("console", (m) => { if (m.type() === "error" && !/ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|status of 401|ERR_INCOMPLETE_CHUNKED|net::ERR/.test(m.text())) c.wrong.push("console: " + m.text()); });
+  if (patient) {
+    await c.addInitScript(() => {
+      const real = setTimeout;
+      globalThis.setTimeout = (f, ms, ...a) => (ms === 1500 ? 0 : real(f, ms, ...a)); // markdown/limits.ts: ms
+    });
+  }
   if (clock) {
     await c.addInitScript((fixed) => {
       const Real = Date;
