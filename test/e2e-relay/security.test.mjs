@@ -49,11 +49,16 @@ test("a key works once and for one worker", async () => {
   const c = await context(browser), page = await enter(c, w), address = w.address;
   await page.waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
   const again = await context(browser), second = await enter(again, w, address);
-  await second.waitForTimeout(500);
-  assert.equal(await second.evaluate(() => sessionStorage.getItem("relaycodex.session")), null);
   const elsewhere = await context(browser), third = await enter(elsewhere, other, other.origin + "/#" + (await w.fresh()).split("#")[1]);
-  await third.waitForTimeout(500);
-  assert.equal(await third.evaluate(() => sessionStorage.getItem("relaycodex.session")), null);
+  for (const p of [second, third]) {
+    assert.equal(await p.getByRole("heading", { level: 1, name: "This tab is not admitted" }).innerText(), "This tab is not admitted");
+    assert.match(await p.locator("main").innerText(), /An address works once, for ten minutes\. Print a fresh one where relaycodex runs.*\n+relaycodex url\n/s);
+    assert.equal(await p.evaluate(() => sessionStorage.getItem("relaycodex.session")), null);
+  }
+  // What it asks for is what helps.
+  await third.getByRole("textbox", { name: "Fresh address" }).fill(await other.fresh());
+  await third.getByRole("button", { name: "Use this address" }).click();
+  await third.waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
   for (const x of [c, again, elsewhere]) await x.close();
 });
 
@@ -195,27 +200,6 @@ test("a page that another program left open under the same origin learns nothing
   assert.ok(got.names >= 1, "it can list the lock");
   assert.deepEqual([got.heard, got.session, got.local, got.opener], [[], 0, [], "null"]);
   void was;
-  await c.close();
-});
-
-// proves R-UI-01, R-UI-03
-test("eight tabs hold one stream; a closed leader is replaced behind the last batch", async () => {
-  const w = await stage.open({ scripts: ["late"] }), c = await context(browser), pages = [];
-  for (let i = 0; i < 8; i++) {
-    pages.push(await enter(c, w, i === 0 ? w.address : await w.fresh()));
-    await pages[i].waitForFunction(() => sessionStorage.getItem("relaycodex.session"));
-  }
-  const leaders = async () => (await Promise.all(pages.filter((p) => !p.isClosed()).map((p) => p.evaluate(async () => (await navigator.locks.query()).held.map((l) => l.clientId))))).flat();
-  assert.equal(new Set(await leaders()).size, 1);
-  const streams = async () => { const log = await w.do("log"); return (log.match(/stream opened/g)?.length ?? 0) - (log.match(/stream ended/g)?.length ?? 0); };
-  assert.equal(await streams(), 1);
-  // The first tab leads: close it. The next one goes on, and still there is one stream.
-  await pages[0].close();
-  await pages[1].waitForFunction(async () => (await navigator.locks.query()).held.length === 1);
-  await assert.doesNotReject(pages[7].waitForFunction(() => fetch("/").then((r) => r.ok)));
-  for (let i = 0; i < 50 && (await streams()) !== 1; i++) await pages[7].waitForTimeout(100);
-  assert.equal(await streams(), 1);
-  assert.match(await w.do("log"), /stream opened.*resumed=true/, "the next leader went on behind the last batch");
   await c.close();
 });
 

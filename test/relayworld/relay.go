@@ -62,6 +62,7 @@ type Options struct {
 	Log      *Log
 	Address  string           // of the endpoint; a free port of 127.0.0.1 by default
 	Now      func() time.Time // the machine's clock by default
+	Write    time.Duration    // how long a front end may take for a batch; the product's by default
 }
 
 // Relay is a worker with its endpoint, as the product joins them.
@@ -84,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Relay, error) {
 		w.Close()
 		return nil, err
 	}
-	endpoint, err := web.Listen(ctx, o.Address, web.Options{Backend: backend{w}, Texts: texts, Log: o.Log.logger()})
+	endpoint, err := web.Listen(ctx, o.Address, web.Options{Backend: backend{w}, Texts: texts, Log: o.Log.logger(), Write: o.Write})
 	if err != nil {
 		w.Close()
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -40,7 +41,7 @@ func (s *Server) stream() http.Handler {
 		}
 		s.o.Log.Info("stream opened", "resumed", r.Header.Get("Last-Event-ID") != "")
 		err := s.pump(r.Context(), w, control, s.o.Backend.Attach(r.Header.Get("Last-Event-ID")))
-		s.o.Log.Info("stream ended", "slow", errors.Is(err, context.DeadlineExceeded))
+		s.o.Log.Info("stream ended", "slow", errors.Is(err, os.ErrDeadlineExceeded))
 	})
 }
 

@@ -9,6 +9,10 @@ export async function site(t, html = "<!doctype html><title>other</title>", head
     res.writeHead(200, { "Content-Type": "text/html", "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*", ...headers });
     res.end(html);
   });
+  server.on("upgrade", (req, socket) => { // asked; no socket is opened
+    requests.push({ url: req.url, headers: req.headers, method: req.method });
+    socket.destroy();
+  });
   await new Promise((r) => server.listen(0, "127.0.0.1", r));
   t.after(() => new Promise((r) => { server.closeAllConnections(); server.close(r); }));
   return { port: server.address().port, requests };

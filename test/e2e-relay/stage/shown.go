@@ -60,6 +60,32 @@ func init() {
 			return appserver.Scripts(listed(one, two), appserver.Script{named, appserver.Auto("thread/resume", appserver.ThreadResult(one))}, readable(one, nil), hold("joined"), of.BeginTurn(), s,
 				of.Say("m", "The **fault** is in `a.go`."), appserver.Script{appserver.Notify("turn/completed", appserver.Object{"threadId": of.Thread, "turn": over}), of.StatusChanged(appserver.Status(false))}, hold("on"))
 		},
+		// An answer in five messages, one after the other when the test says so.
+		"counted": func() appserver.Script {
+			s := appserver.Scripts(ready(), hold("begin"), appserver.StartThread("t"), of.BeginTurn())
+			for i := range 5 {
+				var text strings.Builder
+				for n := range 30 {
+					fmt.Fprintf(&text, "line %d of %d. ", n, i)
+				}
+				s = appserver.Scripts(s, hold(fmt.Sprintf("part %d", i)), of.Say(fmt.Sprintf("m%d", i), text.String()))
+			}
+			return appserver.Scripts(s, of.EndTurn(), hold("on"))
+		},
+		// 20 MB in deltas of 1 KiB: more than the buffers between a worker and a page take.
+		"kilobytes": func() appserver.Script {
+			s := appserver.Scripts(ready(), hold("begin"), appserver.StartThread("t"), of.BeginTurn(), hold("go"))
+			delta := strings.Repeat("0123456789abcde ", 64)
+			for i := range 40 {
+				item := fmt.Sprintf("m%d", i)
+				s = append(s, of.Started(appserver.AgentMessage(item, "")), of.Delta(item, delta).Repeated(512), of.Completed(appserver.AgentMessage(item, strings.Repeat(delta, 512))))
+			}
+			return appserver.Scripts(s, of.Say("m", "the last word"), of.EndTurn(), hold("on"))
+		},
+		// A request, when everybody is there.
+		"patient": func() appserver.Script {
+			return appserver.Scripts(ready(), hold("begin"), appserver.StartThread("t"), of.BeginTurn(), hold("ask"), command("c1", "touch x"), hold("on"))
+		},
 		// A long thread in which an answer is written in four parts.
 		"written": func() appserver.Script {
 			s := history(500, "some words of an answer ", 40)

@@ -41,6 +41,7 @@ type options struct {
 	// Clock fixes the time that events bear, in Unix milliseconds, for pictures.
 	Clock int64  `json:"clock"`
 	Codex string `json:"codex"` // path of the real CLI
+	Write int    `json:"write"` // milliseconds that a page may take for a batch; the product's by default
 	Turns int    `json:"turns"` // remote: a thread of so many real turns is there at first
 }
 
@@ -189,7 +190,7 @@ func (w *world) start(address string) error {
 			return worker.Link{Conn: w.server.Pipe()}, nil
 		}
 	}
-	o := relayworld.Options{Profiles: profiles, Connect: w.tape.Tap(connect), Language: w.o.Language, Log: &w.log, Address: address}
+	o := relayworld.Options{Profiles: profiles, Connect: w.tape.Tap(connect), Language: w.o.Language, Log: &w.log, Address: address, Write: time.Duration(w.o.Write) * time.Millisecond}
 	if w.o.Clock != 0 {
 		began, fixed := time.Now(), time.UnixMilli(w.o.Clock)
 		o.Now = func() time.Time { return fixed.Add(time.Since(began)) }
