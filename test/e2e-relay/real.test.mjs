@@ -188,6 +188,13 @@ scenario("a reload with three requests that wait: three cards, each answered onc
   await request(page, 3);
   await until("the stream", () => streams.length > 0);
   assert.deepEqual([streams.length, snapshots.length, typeof streams[0]], [1, 1, "string"], "one snapshot, and one stream behind it");
+  // No turn is there twice: each thread has one message and one command.
+  for (let i = 0; i < 3; i++) {
+    await page.locator(".tlist a").nth(i).click();
+    await page.locator(".tlist li").nth(i).locator("[aria-current]").waitFor();
+    await page.locator("[role=feed] article .card").waitFor();
+    assert.deepEqual(await page.locator("[role=feed] article").evaluateAll((l) => [l.filter((a) => a.classList.contains("user")).length, l.filter((a) => a.querySelector(".card")).length, l.length]), [1, 1, 2]);
+  }
   for (let left = 3; left > 0; left--) {
     const card = await request(page, left);
     await choose(card, "accept");
@@ -279,7 +286,10 @@ scenario("a local server is restarted with a request that waits: the card ends, 
 scenario("an answer of 20,000 deltas", {}, async ({ w, page }) => {
   await say(page, "SCN flood 20000 4");
   await ended(w, page, 1);
-  await page.waitForFunction(() => document.body.textContent.includes("w19999") || document.querySelector("[role=feed]")?.textContent.includes("w0"));
+  const answer = page.locator("[role=feed] article.agent");
+  await answer.getByRole("button", { name: "Show all" }).click();
+  await answer.filter({ hasText: "w19999" }).waitFor();
+  assert.deepEqual((await answer.textContent()).match(/w\d+/g), Array.from({ length: 20_000 }, (_, i) => "w" + i), "each once, in order");
   assert.equal((await w.sent("turn/start")).length, 1);
 });
 
