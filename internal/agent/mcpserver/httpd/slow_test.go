@@ -40,16 +40,20 @@ func TestRefusedBodiesAreNotWaitedFor(t *testing.T) {
 //
 // proves A-MCP-05
 func TestSlowClientsLoseTheirConnection(t *testing.T) {
-	short := times{header: 50 * time.Millisecond, body: 50 * time.Millisecond, answer: 50 * time.Millisecond, idle: 50 * time.Millisecond}
-	for name, c := range map[string]struct{ text, want string }{
-		"nothing":         {"", ""},
-		"half a line":     {"POST /mc", ""},
-		"half a head":     {head + "X: ", ""},
-		"half a body":     {head + "Content-Length: 10\r\n\r\n{", "HTTP/1.1 408 "},
-		"half a chunk":    {head + "Transfer-Encoding: chunked\r\n\r\na\r\n{", "HTTP/1.1 408 "},
-		"no next request": {head + "Content-Length: 2\r\n\r\n{}", "HTTP/1.1 200 "},
+	// Only what is tested is short: the rest may take its time on a slow machine. A body has what is left of the time for the head, too.
+	const short, roomy, long = 50 * time.Millisecond, 2 * time.Second, time.Minute
+	for name, c := range map[string]struct {
+		text, want string
+		times      times
+	}{
+		"nothing":         {"", "", times{short, long, long, long}},
+		"half a line":     {"POST /mc", "", times{short, long, long, long}},
+		"half a head":     {head + "X: ", "", times{short, long, long, long}},
+		"half a body":     {head + "Content-Length: 10\r\n\r\n{", "HTTP/1.1 408 ", times{roomy, short, long, long}},
+		"half a chunk":    {head + "Transfer-Encoding: chunked\r\n\r\na\r\n{", "HTTP/1.1 408 ", times{roomy, short, long, long}},
+		"no next request": {head + "Content-Length: 2\r\n\r\n{}", "HTTP/1.1 200 ", times{long, long, long, short}},
 	} {
-		h := open(t, func(c *Config) { c.times = short })
+		h := open(t, func(cfg *Config) { cfg.times = c.times })
 		var all []net.Conn
 		for range MaxConnections { // every place
 			conn := h.dial(t)
