@@ -78,12 +78,12 @@ func crashWhileRunning(sc *scene) {
 	}
 	c.Cmd.Process.Kill()
 	c.Close()
-	last := -1
-	s.await(5*time.Second, func() bool {
-		now := len(s.read(s.workspace + "/beat"))
-		still := now == last
-		last = now
-		return still
+	last, since := -1, time.Now()
+	s.await(30*time.Second, func() bool {
+		if now := len(s.read(s.workspace + "/beat")); now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) > 500*time.Millisecond // it beats every 100 ms
 	})
 	grew := s.await(time.Second, func() bool { return len(s.read(s.workspace+"/beat")) > last })
 	sc.Check("the daemon of a killed server", !grew, "it lives on before any recovery")

@@ -5,11 +5,13 @@ package agentsite
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	scriptmodel "sekisho/test/fakes/ollama"
 	"sekisho/test/mcpclient"
@@ -120,11 +122,18 @@ func (s *Site) Close() error {
 	return err
 }
 
-// FreePort returns a port of 127.0.0.1 that was free just now.
+// FreePort returns a port of 127.0.0.1 that was free just now. It is none that the kernel gives to who asks for any: another
+// process would get it before the server does.
 func FreePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	for range 100 {
+		port := 20000 + rand.IntN(9000)
+		l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+		switch {
+		case err == nil:
+			return port, l.Close()
+		case !errors.Is(err, syscall.EADDRINUSE):
+			return 0, err
+		}
 	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
+	return 0, errors.New("no port of a hundred is free")
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ear is a listener of the host that remembers all bytes that reached it.
@@ -92,6 +95,31 @@ func (w *world) ear(network, address string) *ear {
 	}
 	w.closers = append(w.closers, e.close)
 	return e
+}
+
+// alone takes the ear's port on the loopback of the other family and does not listen there; false: somebody has it.
+func (w *world) alone(e *ear) (bool, error) {
+	at, err := netip.ParseAddrPort(e.address)
+	if err != nil {
+		return false, err
+	}
+	if at.Addr() == netip.IPv6Unspecified() {
+		return true, nil // it listens on both
+	}
+	family, other := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: int(at.Port()), Addr: [4]byte{127, 0, 0, 1}})
+	if at.Addr().Is4() {
+		family, other = unix.AF_INET6, &unix.SockaddrInet6{Port: int(at.Port()), Addr: netip.IPv6Loopback().As16()}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false, err
+	}
+	w.closers = append(w.closers, func() { unix.Close(fd) })
+	err = unix.Bind(fd, other)
+	if err == unix.EADDRINUSE {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // sends is a probe that sends the layout's token and its own name to an ear, which other probes may use as well.

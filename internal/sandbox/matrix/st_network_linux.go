@@ -54,11 +54,18 @@ func (e ears) port(name string) int {
 // at is host with the port of a listener.
 func (e ears) at(host, name string) string { return net.JoinHostPort(host, strconv.Itoa(e.port(name))) }
 
-// listening opens the listeners of a network row: listed and unlisted ones of both loopbacks.
+// listening opens the listeners of a network row: listed and unlisted ones of both loopbacks. Each has its number for itself on
+// both: an attempt that is to be refused does not lead to what is listed, nor does one that is granted lead to a stranger.
 func (w *world) listening(e ears) error {
 	for name, address := range map[string]string{"four": "127.0.0.1:0", "six": "[::1]:0", "unlisted": "127.0.0.1:0", "unlisted six": "[::1]:0", "any": "0.0.0.0:0"} {
-		if e[name] = w.ear("tcp", address); e[name] == nil {
-			return errors.New("no listener on the host")
+		for alone := false; !alone; {
+			if e[name] = w.ear("tcp", address); e[name] == nil {
+				return errors.New("no listener on the host")
+			}
+			var err error
+			if alone, err = w.alone(e[name]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
