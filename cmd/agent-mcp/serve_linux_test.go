@@ -51,7 +51,7 @@ func TestThreeGoodFramesAmongFiveKindsOfBadOnes(t *testing.T) {
 		t.Errorf("ready and one instance are expected; instances %v\n%s", s.Held(), v.Log.String())
 	}
 	v.in.Close()
-	if code, _ := v.awaitEnd(2 * time.Second); code != 0 {
+	if code, _ := v.awaitEnd(); code != 0 {
 		t.Errorf("exit code %d after the end of input, want 0\n%s", code, v.Log.String())
 	}
 	if left := s.Held(); len(left) != 0 {
@@ -67,7 +67,7 @@ func TestSignalsStopGracefully(t *testing.T) {
 		if err := v.Cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
-		if code, rest := v.awaitEnd(2 * time.Second); code != 0 || len(rest) != 0 {
+		if code, rest := v.awaitEnd(); code != 0 || len(rest) != 0 {
 			t.Errorf("%v: exit code %d, stdout %v\n%s", sig, code, rest, v.Log.String())
 		}
 		if left := s.Held(); len(left) != 0 {
@@ -133,7 +133,7 @@ func TestNothingButMessagesOnStdoutAtAnyLevelAndOnFatalPaths(t *testing.T) {
 		for m := v.answer(); m["id"] != 2.0; m = v.answer() {
 		}
 		v.in.Close()
-		if code, _ := v.awaitEnd(2 * time.Second); code != 0 {
+		if code, _ := v.awaitEnd(); code != 0 {
 			t.Errorf("%s: exit code %d\n%s", level, code, v.Log.String())
 		}
 	}
@@ -150,7 +150,7 @@ func TestNothingButMessagesOnStdoutAtAnyLevelAndOnFatalPaths(t *testing.T) {
 		s := newSite(t, "logging: {level: debug}\n")
 		damage(s)
 		v := s.start()
-		code, rest := v.awaitEnd(time.Minute)
+		code, rest := v.awaitEnd()
 		if code != 1 || len(rest) != 0 || !strings.Contains(v.Log.String(), "\n[") {
 			t.Errorf("%s: exit code %d, stdout %v\n%s", name, code, rest, v.Log.String())
 		}
@@ -178,7 +178,7 @@ func TestServersSideBySide(t *testing.T) {
 		for m := v.answer(); m["id"] != 7.0; m = v.answer() {
 		}
 		v.in.Close()
-		if code, _ := v.awaitEnd(2 * time.Second); code != 0 {
+		if code, _ := v.awaitEnd(); code != 0 {
 			t.Errorf("server %d: exit code %d\n%s", i, code, v.Log.String())
 		}
 	}
@@ -202,7 +202,7 @@ func TestManyServersStartAtOnce(t *testing.T) {
 	}
 	for _, v := range all {
 		v.in.Close()
-		if code, _ := v.awaitEnd(5 * time.Second); code != 0 {
+		if code, _ := v.awaitEnd(); code != 0 {
 			t.Errorf("exit code %d\n%s", code, v.Log.String())
 		}
 	}
@@ -260,7 +260,7 @@ func TestApplyAndStartTellWhatATaskWouldMeet(t *testing.T) {
 		v.send(initialize)
 		v.answer()
 		v.in.Close()
-		if code, _ := v.awaitEnd(10 * time.Second); code != 0 || !strings.Contains(v.Log.String(), want) {
+		if code, _ := v.awaitEnd(); code != 0 || !strings.Contains(v.Log.String(), want) {
 			t.Errorf("the start does not say %q: exit %d\n%s", want, code, v.Log.String())
 		}
 	}

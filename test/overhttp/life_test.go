@@ -55,7 +55,8 @@ func TestAClosedConnectionCancelsNothingAndASignalEverything(t *testing.T) {
 			t.Errorf("%v: %v\n%s", sig, err, v.Log.String())
 		}
 		c.Close()
-		agentsite.Poll(t, "the start of the program", func() bool { return s.made("started") })
+		// The shell makes the file before any process has become sleep.
+		agentsite.Poll(t, "the start of the program", func() bool { return s.made("started") && agentsite.Sleeping(mark) > 0 })
 		client := s.http()
 		queued := s.tool(client, "agent_run", map[string]string{"request": "y"})
 		if got := s.tool(client, "agent_status", map[string]string{"task_id": queued["task_id"]}); got["status"] != "queued" || agentsite.Sleeping(mark) == 0 {

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait of a test. Nothing but a failure waits that long.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // ready is the handshake and the answers that a connection needs before anything else.
 func ready() appserver.Script { return readyAs("0.159.1") }

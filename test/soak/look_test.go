@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // view is what the machine looks like to and around this process.
@@ -20,11 +23,15 @@ type view struct {
 	amount map[string]int    // may grow by slack
 }
 
-// slack is what may be more afterwards: what the runtime keeps for later, in KiB, and threads.
-var slack = map[string]int{"heap KiB": 2048, "threads": 8, "resident KiB": 16 << 10}
+// keysOfUser are the keys of all sandboxes that root makes on this machine, those of tests that run at the same time among them.
+const keysOfUser = "keys of the sandbox's user"
+
+// slack is what may be more afterwards: what the runtime keeps for later, in KiB, threads, and what others on this machine have.
+var slack = map[string]int{"heap KiB": 2048, "threads": 8, "resident KiB": 16 << 10, keysOfUser: 10}
 
 // look describes everything that a task could leave behind.
 func (s *server) look() view {
+	s.broker.Prepare(nil) // puts off the spare that follows a task: it would be seen
 	for range 3 {
 		runtime.GC()
 	}
@@ -43,7 +50,7 @@ func (s *server) look() view {
 	v.exact["control groups"] = strings.Join(s.groups(), " ")
 	v.exact["instance directory"] = strings.Join(below(s.instance.Path()), " ")
 	v.exact["workspace"] = strings.Join(below(s.W), " ")
-	v.exact["keys of the sandbox's user"] = keys()
+	v.amount[keysOfUser] = keys()
 	v.exact["files of the sandbox in /dev/shm"] = strings.Join(foreign("/dev/shm"), " ")
 	v.exact["shared memory and queues"] = ipc()
 	var m runtime.MemStats
@@ -53,6 +60,38 @@ func (s *server) look() view {
 	v.amount["resident KiB"] = status("VmRSS:")
 	v.amount["dying control groups"] = dying() // not judged: others on this machine make some, too
 	return v
+}
+
+// left says what a view has that the one before had not, beyond the slack.
+func (v view) left(before view) (found []string) {
+	if diff := cmp.Diff(before.exact, v.exact); diff != "" {
+		found = append(found, "(-before +after):\n"+diff)
+	}
+	for name, limit := range slack {
+		if grown := v.amount[name] - before.amount[name]; grown > limit {
+			found = append(found, fmt.Sprintf("%s grew from %d to %d, by more than %d", name, before.amount[name], v.amount[name], limit))
+		}
+	}
+	return found
+}
+
+// settle looks until nothing is left, at most for a while: the kernel drops some things a moment after their end, and
+// other tests of this machine come and go.
+func (s *server) settle(before view) view {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(10 * time.Second)
+	for {
+		v := s.look()
+		if len(v.left(before)) == 0 {
+			return v
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			return v
+		}
+	}
 }
 
 // since tells what one line can hold of two views.
@@ -124,14 +163,17 @@ func user() int {
 	return os.Geteuid()
 }
 
-func keys() string {
+// keys counts those that the kernel charges to the sandbox's user.
+func keys() int {
 	text, _ := os.ReadFile("/proc/key-users")
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) > 3 && f[0] == strconv.Itoa(user())+":" {
-			return "some"
+			n, _, _ := strings.Cut(f[3], "/")
+			count, _ := strconv.Atoi(n)
+			return count
 		}
 	}
-	return "none"
+	return 0
 }
 
 func foreign(dir string) []string {

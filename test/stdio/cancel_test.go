@@ -74,6 +74,15 @@ func (c *session) end() {
 
 func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
 
+// started waits until the first program of stubborn runs and a process of it is seen, which is the control of what looks for
+// none: the shell makes its file before any of them has become sleep.
+func started(t *testing.T, s *agentsite.Tested, mark string) {
+	t.Helper()
+	agentsite.Poll(t, "the first program's start", func() bool {
+		return exists(filepath.Join(s.Workspace, "started")) && agentsite.Sleeping(mark) > 0
+	})
+}
+
 // A task is cancelled, or timed out, only when its whole tree is dead, and only then does the next one begin.
 //
 // proves A-RUN-03, A-RUN-04, A-RUN-05, A-MCP-11
@@ -93,10 +102,7 @@ func TestTheQueueMovesOnlyWhenTheTreeIsDead(t *testing.T) {
 			first := client.run("first")
 			request := client.LastID()
 			second := client.run("second")
-			agentsite.Poll(t, "the first program's start", func() bool { return exists(filepath.Join(s.Workspace, "started")) })
-			if n := agentsite.Sleeping(mark); n == 0 { // the control: such a process is seen
-				t.Error("no process of the first task is seen")
-			}
+			started(t, s, mark)
 			if got := client.status(second)["status"]; got != "queued" {
 				t.Errorf("the second task is %s while the first runs", got)
 			}
@@ -148,10 +154,7 @@ func TestNothingOutlivesTheClient(t *testing.T) {
 			s := newSite(t, strings.ReplaceAll(stubborn, "MARK", mark), shell)
 			c := connect(t, s)
 			c.run("first")
-			agentsite.Poll(t, "the program's start", func() bool { return exists(filepath.Join(s.Workspace, "started")) })
-			if agentsite.Sleeping(mark) == 0 {
-				t.Error("no process of the task is seen")
-			}
+			started(t, s, mark)
 			leave(c)
 			if err := c.Cmd.Wait(); (err != nil) != (name == "SIGKILL") { // its input stays open but for the first
 				t.Errorf("the server ended with %v\n%s", err, c.Log())
@@ -189,10 +192,7 @@ func TestAKilledParentLeavesNoOrphan(t *testing.T) {
 	}
 	in.Close()
 	io.WriteString(hold, handshake+`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_run","arguments":{"request":"first"}}}`+"\n")
-	agentsite.Poll(t, "the program's start", func() bool { return exists(filepath.Join(s.Workspace, "started")) })
-	if agentsite.Sleeping(mark) == 0 {
-		t.Error("no process of the task is seen")
-	}
+	started(t, s, mark)
 	parent.Process.Kill()
 	parent.Wait()
 	agentsite.Poll(t, "the end of the server", func() bool { return agentsite.Processes(s.Program) == 0 })

@@ -189,9 +189,16 @@ func (f *fixture) control(script string, args ...string) result {
 // unconfined runs the same program as the same user without a sandbox.
 func unconfined(t *testing.T, dir, path string, args ...string) result {
 	t.Helper()
+	return unconfinedAs(t, nil, dir, path, args...)
+}
+
+// unconfinedAs is unconfined as another user, unless who is nil.
+func unconfinedAs(t *testing.T, who *syscall.Credential, dir, path string, args ...string) result {
+	t.Helper()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(within(t), path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
 		return result{fault: err}

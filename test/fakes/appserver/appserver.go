@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds each wait of a script for the client.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // Validator judges a message before it is sent. For a Result the method is the client's.
 type Validator func(kind Kind, method string, payload json.RawMessage) error

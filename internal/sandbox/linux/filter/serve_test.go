@@ -50,11 +50,19 @@ func run(t *testing.T, limit int, count error, mode string, args ...string) (out
 	report := make(chan struct{}, 1)
 	served := make(chan error, 1)
 	polled := make(chan struct{}, 1)
-	looks := 0
+	looks, grown := 0, 0
+	if mode == "silent" { // only looks at the whole tree tell
+		if grown, err = strconv.Atoi(args[0]); err != nil {
+			return "", 0, err
+		}
+		grown++ // the one that asks
+	}
 	forks, err := Listen(notify, func() ([]int, error) {
 		pids := descendants(cmd.Process.Pid)
-		if looks++; looks == 20 {
-			polled <- struct{}{}
+		if len(pids) >= grown {
+			if looks++; looks == 20 {
+				polled <- struct{}{}
+			}
 		}
 		return pids, count
 	}, limit, report)
