@@ -2,7 +2,6 @@ import { test } from "node:test";
 import assert from "node:assert/strict";
 import { sends, type Key } from "../src/composer/keys";
 import { oneLine } from "../src/dock/Form";
-import { Steady, settleMs } from "../src/dock/armed";
 import { replies } from "../src/dock/Questions";
 import { choiceName } from "../src/dock/title";
 import type { Card, QuestionsView } from "../src/contract";
@@ -27,30 +26,6 @@ test("Enter sends, never while an input method composes", () => {
     assert.equal(sends(key({ key: "a" }), setting), false);
     assert.equal(sends(key({ altKey: true }), setting), false);
   }
-});
-
-// proves R-INT-08
-test("a card is inert until it has stood still, and again after every move", () => {
-  const s = new Steady();
-  const box = { x: 0, y: 100, width: 300, height: 200 };
-  assert.equal(s.look(box, 0), false);
-  assert.equal(s.look(box, settleMs - 1), false);
-  assert.equal(s.look(box, settleMs), true);
-  for (const moved of [{ ...box, y: 140 }, { ...box, height: 260 }, { ...box, x: 9 }]) {
-    const t = new Steady();
-    t.look(box, 0);
-    assert.equal(t.look(box, settleMs), true);
-    assert.equal(t.look(moved, settleMs + 1), false, "it moved");
-    assert.equal(t.look(moved, 2 * settleMs), false, "it has just moved");
-    assert.equal(t.look(moved, 2 * settleMs + 1), true);
-    assert.equal(t.look(undefined, 3 * settleMs), false, "it is not to be seen");
-    assert.equal(t.look(moved, 3 * settleMs + 1), false, "it has just come back");
-  }
-  const t = new Steady();
-  t.look(box, 0);
-  t.look(box, settleMs);
-  t.reset();
-  assert.equal(t.look(box, settleMs + 1), false);
 });
 
 // proves R-UI-02

@@ -151,23 +151,37 @@ export function Choices({ card, acting, known = true }: { card: Card; acting: Ac
   );
 }
 
+/** More than this of the server's text does not stand in a button: its name is read out whole, whenever it has the focus. */
+const short = 200;
+
+/** Whether what a choice changes for good stands above its button, and has an end of its own where the card is long. */
+export function standsAbove(choice: Choice): boolean {
+  const rule = choice.rule ?? [], host = choice.ruleHost;
+  return rule.length > 20 || rule.reduce((n, t) => n + t.bytes, 0) + (host?.shown.length ?? 0) + (host?.unicode?.length ?? 0) > short;
+}
+
 function ChoiceButton({ choice, card, acting, blocked }: { choice: Choice; card: Card; acting: Acting; blocked: boolean }) {
   const m = texts.value;
   const n = choiceName(m, card, choice.kind);
+  const id = useId();
+  const above = standsAbove(choice);
   const inert = !acting.usable || blocked;
   return (
-    <button type="button" class={"choice" + (choice.changesRules ? " rule" : "")} aria-disabled={inert} data-choice={choice.kind}
-      onClick={(e) => { if (!(blocked && !acting.unread)) acting.act(n.name, { choice: choice.id }, choice.accepts, e); }}>
-      <span class="choice-n">{n.name}{choice.changesRules ? <> <Tag icon="warn" tone="attn">{m.changesRule}</Tag></> : null}</span>
-      <span class="choice-x"><Consequence m={m} choice={choice} what={n.what} /></span>
-      <code class="choice-r">{n.raw}</code>
-    </button>
+    <>
+      {above ? <div id={id} class="rule-x" role="group" aria-label={n.name + m.comma + m.changesRule}><Change m={m} choice={choice} />{card.long ? <ReadingEnd /> : null}</div> : null}
+      <button type="button" class={"choice" + (choice.changesRules ? " rule" : "")} aria-disabled={inert} data-choice={choice.kind} {...(above ? { "aria-details": id } : {})}
+        onClick={(e) => { if (!(blocked && !acting.unread)) acting.act(n.name, { choice: choice.id }, choice.accepts, e); }}>
+        <span class="choice-n">{n.name}{choice.changesRules ? <> <Tag icon="warn" tone="attn">{m.changesRule}</Tag></> : null}</span>
+        <span class="choice-x">{above ? m.ruleAbove : choice.rule || choice.ruleHost ? <Change m={m} choice={choice} /> : n.what}</span>
+        <code class="choice-r">{n.raw}</code>
+      </button>
+    </>
   );
 }
 
-function Consequence({ m, choice, what }: { m: Messages; choice: Choice; what: string }) {
+/** What a choice changes for good. */
+function Change({ m, choice }: { m: Messages; choice: Choice }) {
   if (choice.rule) return <>{m.ruleBegins} {choice.rule.map((t, i) => <span key={i}><Inline text={t} />{" "}</span>)}{m.ruleEnds}</>;
   if (choice.ruleHost) return <>{choice.ruleAction === "deny" ? m.ruleHostDeny : choice.ruleAction === "allow" ? m.ruleHostAllow : m.ruleHostOther} <HostName host={choice.ruleHost} /></>;
-  return <>{what}</>;
+  return null;
 }
-

@@ -1,14 +1,15 @@
 // An MCP form: judged here on submit, then on change, and again by the worker (R-INT-04).
 import type { ComponentChildren } from "preact";
 import { useId, useMemo, useRef, useState } from "preact/hooks";
-import type { FieldView, FormView, Text } from "../contract";
+import type { FieldView, FormView, OptionView, Text } from "../contract";
 import { Icon } from "../parts/Icon";
 import { Button } from "../parts/parts";
 import { num } from "../state/format";
 import { texts, type Messages } from "../text";
+import { visible } from "../visible";
 import type { Acting } from "./Ask";
 import { content, type Fault, type Input } from "./judge";
-import { Inline, Quote } from "./Literal";
+import { Inline, Literal, Quote } from "./Literal";
 
 /** What the controls hold at first: the server's suggestions. They answer nothing by themselves. */
 export function initial(fields: readonly FieldView[]): Record<string, Input> {
@@ -62,6 +63,17 @@ export function Form({ view, where, acting }: { view: FormView; where: Component
 /** A text where no markup can stand: a line end is still seen, so that two names never look the same. */
 export const oneLine = (t: Text) => t.lines.join(" ↵ ");
 
+/** A suggestion that an input would not show whole, or not as it is: longer than the narrowest input, of lines, with what is not seen. */
+export function suggestion(f: FieldView): Text | undefined {
+  const d = f.default;
+  if (f.kind !== "string" || typeof d !== "string") return undefined;
+  const lines = d.split("\n").map((l) => visible(l).replace(/(?! )\p{Zs}/gu, (c) => "\\u{" + (c.codePointAt(0) ?? 0).toString(16).padStart(4, "0") + "}"));
+  return d.length > 24 || lines[0] !== d ? { lines, bytes: new TextEncoder().encode(d).length } : undefined;
+}
+
+/** Whether a list of options would cut one of them: only the chosen one would be seen, in one line. */
+export const cuts = (options: readonly OptionView[]) => options.some((o) => o.label.bytes > 40 || o.label.lines.length > 1);
+
 function FieldName({ f }: { f: FieldView }) {
   return <Inline text={f.title ?? f.name} />;
 }
@@ -71,8 +83,10 @@ function Field({ f, id, value, fault, set }: { f: FieldView; id: string; value: 
   const hint = limitHint(m, f);
   const described = [fault ? id + "-e" : "", hint ? id + "-x" : "", f.description ? id + "-d" : ""].filter(Boolean).join(" ");
   const aria = { ...(described ? { "aria-describedby": described } : {}), ...(fault ? { "aria-invalid": true } : {}), ...(f.required ? { "aria-required": true } : {}) };
+  const given = suggestion(f);
   const after = (
     <>
+      {given ? <div><p class="lbl">{m.suggested}</p><Literal text={given} label={m.suggested} /></div> : null}
       {f.description ? <p class="hint" id={id + "-d"}><Inline text={f.description} /></p> : null}
       {hint ? <p class="hint" id={id + "-x"}>{hint}</p> : null}
       {fault ? <p class="err" id={id + "-e"}><Icon name="warn" /><span>{faultText(m, f, fault)}</span></p> : null}
@@ -83,6 +97,15 @@ function Field({ f, id, value, fault, set }: { f: FieldView; id: string; value: 
     case "boolean":
       return <div class="f group"><label class="opt"><input id={id} type="checkbox" checked={value === true} {...aria} onChange={(e) => set(e.currentTarget.checked)} /><span>{label}</span></label>{after}</div>;
     case "select":
+      if (cuts(f.options ?? [])) {
+        const { "aria-required": _, ...rest } = aria;
+        return (
+          <fieldset class="f group" id={id} tabIndex={-1} {...rest}><legend>{label}</legend>
+            <label class="opt"><input type="radio" name={id} checked={typeof value !== "string" || value === ""} onChange={() => set("")} /><span>{m.noChoice}</span></label>
+            {(f.options ?? []).map((o) => <label key={o.id} class="opt"><input type="radio" name={id} checked={value === o.id} onChange={() => set(o.id)} /><span><Inline text={o.label} /></span></label>)}
+            {after}</fieldset>
+        );
+      }
       return (
         <div class="f"><label for={id} class="lbl">{label}</label>
           <select id={id} class="field" value={typeof value === "string" ? value : ""} {...aria} onChange={(e) => set(e.currentTarget.value)}>

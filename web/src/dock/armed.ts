@@ -1,31 +1,43 @@
-// A click must mean the card that a person saw. A card's choices are inert while it has just appeared, moved, or come back into
-// view, when what it asks was replaced, and for a moment after that: what was aimed at something else does nothing (R-INT-08).
+// A click must mean the card that a person saw. A card's choices are inert while it has just appeared, moved on the screen by
+// anything but the person's own scrolling, or come back into view, when what it asks was replaced, and for a moment after that:
+// what was aimed at something else does nothing (R-INT-08).
 import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { follow, Hand } from "./hand";
 
 export const settleMs = 700;
 const lookEvery = 100;
 
-export interface Box { x: number; y: number; width: number; height: number }
+/** Where a card is: on the screen, how far what holds it is scrolled, and how far that can be. */
+export interface Place { x: number; y: number; width: number; height: number; scroll: number; room: number }
+
+const differ = (a: number, b: number) => Math.abs(a - b) > 1;
 
 /** Whether a card has stood still long enough. Pure but for what it remembers. */
 export class Steady {
-  private box: Box | undefined;
+  private place: Place | undefined;
   private since = -Infinity;
 
-  /** Takes in where the card is (undefined: not to be seen) and answers whether it may be used. */
-  look(box: Box | undefined, now: number): boolean {
-    if (!box || !this.box || Math.abs(box.x - this.box.x) > 1 || Math.abs(box.y - this.box.y) > 1 || Math.abs(box.width - this.box.width) > 1 || Math.abs(box.height - this.box.height) > 1) {
-      this.box = box;
-      this.since = box ? now : Infinity;
+  /**
+   * Takes in where the card is (undefined: not to be seen) and answers whether it may be used. What the person scrolls, byHand,
+   * has not moved by itself, but only if nothing else accounts for it: what is scrolled keeps its length.
+   */
+  look(place: Place | undefined, now: number, byHand: boolean): boolean {
+    const was = this.place;
+    if (!place || !was || differ(place.x, was.x) || differ(place.width, was.width) || differ(place.height, was.height) ||
+      differ(place.y + place.scroll, was.y + was.scroll) || (differ(place.y, was.y) && !(byHand && place.room === was.room))) {
+      this.place = place;
+      this.since = place ? now : Infinity;
       return false;
     }
+    // Its place in what is scrolled stays the one that it was first seen at: many small steps are a move, too.
+    this.place = differ(place.y, was.y) ? { ...was, y: place.y, scroll: was.y + was.scroll - place.y } : { ...was, room: place.room };
     return now - this.since >= settleMs;
   }
 
   /** Begins anew. */
   reset(): void {
-    this.box = undefined;
+    this.place = undefined;
     this.since = Infinity;
   }
 }
@@ -34,12 +46,16 @@ export class Steady {
 export function useArmed(ref: RefObject<HTMLElement | null>, active: boolean, asked: string): { armed: boolean; check: () => boolean } {
   const [armed, setArmed] = useState(false);
   const [steady] = useState(() => new Steady());
+  const hand = useRef(new Hand()), foreign = useRef(0);
   const look = () => {
-    const el = ref.current;
+    const el = ref.current, box = el?.closest(".dock"), root = document.documentElement, now = performance.now();
     const r = el && document.visibilityState === "visible" && document.hasFocus() ? el.getBoundingClientRect() : undefined;
-    // What the person scrolls has not moved by itself.
-    const scrolled = (el?.closest(".dock")?.scrollTop ?? 0) + scrollY;
-    return steady.look(r && r.width > 0 ? { x: r.x, y: r.y + scrolled, width: r.width, height: r.height } : undefined, performance.now());
+    const byHand = hand.current.scrolls(now) && hand.current.foreign === foreign.current;
+    foreign.current = hand.current.foreign;
+    return steady.look(r && r.width > 0 ? {
+      x: r.x, y: r.y, width: r.width, height: r.height, scroll: (box?.scrollTop ?? 0) + scrollY,
+      room: (box ? box.scrollHeight - box.clientHeight : 0) + root.scrollHeight - root.clientHeight,
+    } : undefined, now, byHand);
   };
   // Another text in a box of the same size is another card.
   useLayoutEffect(() => {
@@ -53,14 +69,17 @@ export function useArmed(ref: RefObject<HTMLElement | null>, active: boolean, as
       return;
     }
     const tick = () => setArmed(look());
+    hand.current = new Hand();
     tick();
     const timer = setInterval(tick, lookEvery);
+    const leave = follow(hand.current, ref.current?.closest(".dock") ?? null, tick);
     // The click that brings a window to the front is not meant for what lies under it.
     const again = () => { steady.reset(); setArmed(false); };
     addEventListener("focus", again);
     document.addEventListener("visibilitychange", again);
     return () => {
       clearInterval(timer);
+      leave();
       removeEventListener("focus", again);
       document.removeEventListener("visibilitychange", again);
     };
