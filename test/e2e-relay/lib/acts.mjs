@@ -31,7 +31,8 @@ export const facts = (at, lists) => at.locator(lists).evaluateAll((l) => l.flatM
 /** Uses a choice of a request as a person does: not before it can be used. */
 export async function choose(card, kind) {
   const b = card.locator(`[data-choice="${kind}"]`);
-  await b.scrollIntoViewIfNeeded(); // what moved is inert for a moment
+  await b.scrollIntoViewIfNeeded(); // what moved is inert for a moment, from the next frame on
+  await b.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await b.and(card.page().locator('[aria-disabled="false"]')).waitFor();
   await b.click();
 }
