@@ -154,7 +154,7 @@ const middle = (b) => b.evaluate((e) => { const r = e.getBoundingClientRect(); r
 
 const usable = (page, b) => b.and(page.locator('[aria-disabled="false"]')).waitFor();
 
-/** How far the dock is scrolled, once it stands still. */
+/** Waits until the dock stands still. */
 const stopped = (page) => page.evaluate(() => new Promise((done) => {
   const dock = document.querySelector(".dock");
   let last = -1, same = 0;
@@ -162,7 +162,7 @@ const stopped = (page) => page.evaluate(() => new Promise((done) => {
     same = dock.scrollTop === last ? same + 1 : 0;
     last = dock.scrollTop;
     if (same < 10) requestAnimationFrame(look);
-    else done(last);
+    else done();
   };
   look();
 }));
@@ -186,7 +186,7 @@ async function clickWhenLeft(page, n, at) {
 
 /** Requires that a click was refused, which the card says, and that the same click is an answer once the card has stood still. */
 async function refusedThenTaken(w, page, accept, at) {
-  await page.waitForFunction(() => document.querySelector("#needs .ask-b > .hint"));
+  await until("what came of the click", async () => await page.locator("#needs .ask-b > .hint").count() > 0 || (await w.answers(commandApproval)).some((l) => l.length > 0));
   assert.ok((await w.answers(commandApproval)).every((l) => l.length === 0), "a click that was aimed at something else was an answer");
   await usable(page, accept);
   assert.equal(await lies(page, at), "accept");
@@ -200,7 +200,7 @@ scene("a card below goes away, and the choices above move under the pointer: the
   const card = await request(page, 2), accept = card.locator('[data-choice="accept"]'), decline = card.locator('[data-choice="decline"]');
   await page.locator(".dock").hover({ position: { x: 20, y: 100 } });
   await page.mouse.wheel(0, 10_000);
-  const end = await stopped(page);
+  await stopped(page);
   await usable(page, decline);
   const [x, y] = await middle(decline), at = [x, y - (await decline.boundingBox()).height / 2 + 4];
   await page.mouse.move(...at);
@@ -208,7 +208,6 @@ scene("a card below goes away, and the choices above move under the pointer: the
   const clicked = await clickWhenLeft(page, 1, at);
   await w.do("release", "gone");
   assert.equal(await clicked(), "accept", "what was aimed at is somewhere else now");
-  assert.ok(await stopped(page) < end, "the dock was scrolled to its end, which came up");
   await refusedThenTaken(w, page, accept, at);
 });
 
