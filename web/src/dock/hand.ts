@@ -94,6 +94,7 @@ export function follow(hand: Hand, box: Element | null, scrolled: () => void): (
   const here = (e: Event) => e.target === document.body || e.target === root || root.scrollHeight > root.clientHeight || (e.target instanceof Node && !!box?.contains(e.target));
   on("wheel", (e, now) => { if (!e.ctrlKey && here(e)) hand.push(now); });
   on("keydown", (e, now) => {
+    hand.drag(false, now); // a scrollbar that is dragged keeps the hand from the keys
     if (e.altKey || e.ctrlKey || e.metaKey || !(e.target instanceof Element)) return;
     if (scrollsBy(e.key, focusAt(e.target)) && (e.key === "Tab" || here(e))) hand.push(now);
   });
