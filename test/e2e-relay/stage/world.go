@@ -38,6 +38,7 @@ type options struct {
 	Beside   int      `json:"beside"`   // this is another client of that remote world's server
 	Second   bool     `json:"second"`   // another profile, "other", beside the one that is used at first
 	Profile  string   `json:"profile"`  // name of a local one; "local" by default
+	Off      bool     `json:"off"`      // with far: the profile is not enabled
 	// Clock fixes the time that events bear, in Unix milliseconds, for pictures.
 	Clock int64  `json:"clock"`
 	Codex string `json:"codex"` // path of the real CLI
@@ -45,7 +46,8 @@ type options struct {
 	Turns int    `json:"turns"` // remote: a thread of so many real turns is there at first
 }
 
-func (o options) remote() bool { return o.Far || o.Remote }
+// remote reports whether the first connection enables its profile.
+func (o options) remote() bool { return (o.Far || o.Remote) && !o.Off }
 
 // world is one server, one worker with its endpoint, and everything that crossed between them.
 type world struct {
@@ -134,6 +136,7 @@ func (w *world) prepare() error {
 		w.profile.LocalRoot, w.profile.ServerRoot, w.work = appserver.Dir, appserver.Dir, appserver.Dir
 		if w.o.Far {
 			w.profile.Name, w.profile.Codex, w.profile.Endpoint, w.profile.TokenFile = "build", "", "wss://build.example:8443", filepath.Join(w.dir, "token")
+			w.profile.Enabled = !w.o.Off
 		}
 		return nil
 	}

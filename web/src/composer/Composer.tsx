@@ -1,16 +1,16 @@
 // The message box. Its text is a draft that nothing but the person takes away.
 import { computed } from "@preact/signals";
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Problem } from "../contract";
-import { Icon } from "../parts/Icon";
-import { Button, copy, ProblemNote } from "../parts/parts";
+import { Button, copy } from "../parts/parts";
+import { Troubled } from "../shell/Troubled";
 import { aside, dropAside, setText, takeBack, textOf, type Aside } from "../state/drafts";
-import { ask, connected, current, link, live, models, opened, opening, owner, threads, waiting } from "../state/page";
+import { connected, current, link, live, models, opened, opening, owner, threads, waiting } from "../state/page";
 import { settings } from "../state/settings";
 import { useSay } from "../state/say";
+import { attempt } from "../state/trouble";
 import { texts } from "../text";
 import { sends } from "./keys";
-import { chooseNext, fresh, interrupt, next, sendDraft, sending, trouble, troubles } from "./send";
+import { chooseNext, fresh, interrupt, next, sendDraft, sending } from "./send";
 
 /** The thread is not there (yet). One that was just begun has no head yet: the box stays, and the focus in it. */
 const absent = computed(() => current.value !== "" && !opened.value && (!connected.value || opening.value !== undefined));
@@ -25,7 +25,7 @@ export function Composer() {
     <form class="composer" aria-label={m.message} onSubmit={(e) => { e.preventDefault(); if (connected.value && (thread === "" || (head?.mode === "joined" && !head.stale))) void sendDraft(thread); }}>
       <div class="col">
         <SetAside />
-        <Troubled thread={thread} />
+        <Troubled place={thread} />
         {absent.value ? <Kept thread={thread} /> : <Box thread={thread} />}
       </div>
     </form>
@@ -36,22 +36,17 @@ export function Composer() {
 export function Join({ thread, label, primary }: { thread: string; label?: string; primary?: boolean }) {
   const m = texts.value;
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem | "lost" | undefined>(undefined);
   const join = async () => {
     if (busy) return;
     setBusy(true);
-    const r = await ask("thread.join", { thread });
+    await attempt(thread, "thread.join", { thread });
     setBusy(false);
-    setProblem(r.done ? undefined : r.problem ?? "lost");
   };
   const button = <Button busy={busy} onClick={() => void join()}>{busy ? m.joining : label ?? m.joinThread}</Button>;
   if (primary) return button;
-  return (
-    <div>
-      <div class="join"><p>{m.joinToSend}</p>{button}</div>
-      {problem === "lost" ? <p class="err">{m.lost}</p> : problem ? <ProblemNote problem={problem} /> : null}
-    </div>
-  );
+  // A turn that is only watched may be another client's, and nobody else may be there to end it.
+  const running = opened.value?.head.turnStatus === "running";
+  return <div class="join"><p>{running ? m.joinWhileRunning : m.joinToSend}</p>{button}{running ? <Button icon="stop" onClick={() => void interrupt()}>{m.interrupt}</Button> : null}</div>;
 }
 
 /** A text whose thread is not open (yet): to look at and to copy. */
@@ -88,20 +83,6 @@ function Left({ a }: { a: Aside }) {
       <p class="typed">{a.text}</p>
       <div class="row"><Button icon="copy" onClick={() => void copy(a.text)}>{m.copy}</Button>{tabs && a.thread === current.value ? <Button onClick={() => takeBack(a)}>{m.asideTake}</Button> : null}<Button onClick={() => dropAside(a.id)}>{m.discard}</Button></div>
     </section>
-  );
-}
-
-function Troubled({ thread }: { thread: string }) {
-  const m = texts.value;
-  const t = troubles.value.get(thread);
-  const title = !t ? "" : t.status === "unknown" || t.status === "lost" ? m.sendUnknown : m.notSent;
-  useSay("alert", title);
-  if (!t) return null;
-  return (
-    <div class="trouble">
-      {t.problem ? <ProblemNote problem={t.problem} tone={t.status === "unknown" ? "attn" : "bad"} title={title} /> : <div class="note attn"><p class="note-t"><Icon name="warn" /><b>{title}</b></p><p>{m.lost}</p></div>}
-      <Button kind="quiet" onClick={() => trouble(thread, undefined)}>{m.close}</Button>
-    </div>
   );
 }
 

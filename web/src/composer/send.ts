@@ -1,9 +1,9 @@
 // Sending a message: one operation for each press of the button. Nothing is sent a second time by itself; what could not be
 // told stays in the message box or becomes an "outcome unknown" block.
 import { signal } from "@preact/signals";
-import type { Problem } from "../contract";
 import { ask, current, link, opened, show } from "../state/page";
 import { peekText, sent, setText } from "../state/drafts";
+import { attempt, trouble, troubleOf } from "../state/trouble";
 
 /** What a person chose for the next turn of a thread; empty inherits. */
 export interface Next {
@@ -18,22 +18,12 @@ export interface Fresh {
   sandbox?: string;
 }
 
-export type Trouble = { problem?: Problem | undefined; status: "refused" | "failed" | "unknown" | "lost" };
-
 export const sending = signal<ReadonlySet<string>>(new Set());
-export const troubles = signal<ReadonlyMap<string, Trouble>>(new Map());
 export const next = signal<ReadonlyMap<string, Next>>(new Map());
 export const fresh = signal<Fresh>({});
 
 export function chooseNext(thread: string, n: Next): void {
   next.value = new Map(next.peek()).set(thread, n);
-}
-
-export function trouble(thread: string, t: Trouble | undefined): void {
-  const now = new Map(troubles.peek());
-  if (t) now.set(thread, t);
-  else now.delete(thread);
-  troubles.value = now;
 }
 
 function busy(thread: string, on: boolean): void {
@@ -64,13 +54,15 @@ export async function sendDraft(thread: string): Promise<void> {
   const r = await ask("thread.start", { ...(f.cwd ? { cwd: f.cwd } : {}), ...(f.approvalPolicy ? { approvalPolicy: f.approvalPolicy } : {}), ...(f.sandbox ? { sandbox: f.sandbox } : {}), ...(chosen.model ? { model: chosen.model } : {}) }, owner === undefined ? {} : { owner });
   busy("", false);
   if (!r.done || !r.value) {
-    trouble("", r.done ? { status: "failed" } : { status: r.status === "done" ? "failed" : r.status, problem: r.problem });
+    trouble("", troubleOf(r, "send"));
     return;
   }
   const id = r.value.thread;
-  // The text moves to the thread that exists now, so that it is there if the message is not taken, with what was written since.
+  // Text and choice move to the thread that exists now, so that they are there if the message is not taken, with what was written since.
   setText(id, peekText("") || text);
   setText("", "");
+  chooseNext(id, next.peek().get("") ?? {});
+  chooseNext("", {});
   if (current.peek() === "") await show(id, { begun: true });
   await send(id, text, chosen, owner);
 }
@@ -84,11 +76,11 @@ export async function send(thread: string, text: string, n: Next, owner = link()
   busy(thread, false);
   if (r.done) {
     sent(thread, text);
-    if (Object.keys(turn(n)).length > 0) chooseNext(thread, {}); // the thread goes on with them by itself
+    if (next.peek().get(thread) === n) chooseNext(thread, {}); // the thread goes on with it by itself; what was chosen since is for the turn after
     return;
   }
   if (r.status === "unknown") sent(thread, text); // the text stands in its own block now
-  trouble(thread, { status: r.status === "done" ? "failed" : r.status, problem: r.problem });
+  trouble(thread, troubleOf(r, "send"));
 }
 
 /** Puts a text into the message box of a thread, after what is there. */
@@ -106,6 +98,5 @@ export async function interrupt(): Promise<void> {
   const thread = current.peek();
   const head = opened.peek()?.head;
   if (!head || (head.turnStatus !== "running" && !head.waits)) return;
-  const r = await ask("turn.interrupt", { thread });
-  if (!r.done) trouble(thread, { status: r.status === "done" ? "failed" : r.status, problem: r.problem });
+  await attempt(thread, "turn.interrupt", { thread });
 }

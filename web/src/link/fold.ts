@@ -1,5 +1,5 @@
 // Folds snapshots and events of the worker into the State that the page shows. Pure: no clock, no random, no effect.
-import type { Card, CardState, Delta, Event, Excerpt, Item, ItemEvent, Snapshot, ThreadSummary, ThreadView, Window } from "../contract";
+import type { Card, CardState, Connection, Delta, Event, Excerpt, Item, ItemEvent, Profile, Snapshot, ThreadSummary, ThreadView, Window } from "../contract";
 import type { OpenThread, State } from "./types";
 
 /** Limits of what the page holds; the worker's window is 1,000 items and 16 MiB (R-REC-11). */
@@ -39,7 +39,7 @@ export function fold(state: State | undefined, e: Event, rereads: Reread[]): Sta
   if (!state) return undefined;
   switch (e.kind) {
     case "connection":
-      return e.body.generation < state.connection.generation ? state : { ...state, connection: e.body };
+      return e.body.generation < state.connection.generation ? state : { ...state, connection: e.body, profiles: chosen(state.profiles, e.body) };
     case "owner":
       return state.owner && e.body.epoch < state.owner.epoch ? state : { ...state, owner: e.body };
     case "threads":
@@ -71,6 +71,15 @@ export function fold(state: State | undefined, e: Event, rereads: Reread[]): Sta
     case "syncFailed":
       return { ...state, syncFailed: new Map(state.syncFailed).set(e.body.thread ?? "", e.body) };
   }
+}
+
+/** A connection tells which profile is chosen; and an attempt, that it is enabled. */
+function chosen(list: readonly Profile[], c: Connection): readonly Profile[] {
+  const next = list.map((p) => {
+    const selected = p.name === c.profile, enabled = p.enabled || (selected && c.state !== "offline");
+    return p.selected === selected && p.enabled === enabled ? p : { ...p, selected, enabled };
+  });
+  return next.every((p, i) => p === list[i]) ? list : next;
 }
 
 /** Puts a run of older items, as window.read gave it, in front of those that are held. */

@@ -11,6 +11,7 @@ import { texts } from "../text";
 import { Banner } from "./Banner";
 import { Bar } from "./Bar";
 import { Details } from "./Details";
+import { ending } from "./end";
 import { later } from "../parts/later";
 import { Before, NoCodex, Opening } from "./Empty";
 import { Threads } from "./Threads";
@@ -37,7 +38,7 @@ export function App() {
       <p class="vh" role="status" id="say">{polite.value}</p>
       <p class="vh" role="alert" id="shout">{alert.value}</p>
       {ready.value ? <Main /> : <div class="app"><header class="bar" aria-label={m.bar}><span class="brand">relaycodex</span><span class="bar-actions"><IconButton icon="dials" label={m.settings} aria-haspopup="dialog" onClick={() => { dialog.value = "settings"; }} /><IconButton icon="help" label={m.help} aria-haspopup="dialog" onClick={() => { dialog.value = "help"; }} /></span></header><Before /></div>}
-      {dialog.value !== "" || leaving.value !== undefined ? <Dialogs /> : null}
+      {dialog.value !== "" || leaving.value !== undefined || ending.value ? <Dialogs /> : null}
     </>
   );
 }

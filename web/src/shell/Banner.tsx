@@ -3,14 +3,20 @@ import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { Join } from "../composer/Composer";
 import { Rich, Time } from "../parts/parts";
-import { ask, connection, current, opened, phase, syncFailed } from "../state/page";
+import { connection, current, opened, phase, profiles, syncFailed } from "../state/page";
+import { attempt, ofConnection } from "../state/trouble";
 import { problemText, texts } from "../text";
 import { interrupt } from "../composer/send";
 import { Button } from "../parts/parts";
 import { Admit } from "./Admit";
-import { Reconnect } from "./Bar";
+import { Reconnect } from "./Reconnect";
+import { Troubled } from "./Troubled";
 
 export function Banner() {
+  return <><What /><Troubled place={ofConnection} /></>;
+}
+
+function What() {
   const m = texts.value;
   const p = phase.value, c = connection.value, head = opened.value?.head;
   if (p.name === "refused") {
@@ -22,13 +28,14 @@ export function Banner() {
     const x = c.problem ? problemText(c.problem) : undefined;
     return <Frame tone="bad" title={x?.text ?? m.manualTitle} text={<>{x ? <><Rich>{x.remedy}</Rich> </> : null}{m.manualText}</>}><Reconnect kind="primary" {...(c.transport === "remote" ? { label: m.reconnect } : { label: m.startServer })} /></Frame>;
   }
+  if (c?.state === "offline" && profiles.value.some((p) => p.selected && !p.enabled)) return <Frame tone="attn" title={m.disabledTitle} text={<>{m.enableWhat} {m.host}: <code>{c.host}</code></>}><Reconnect kind="primary" /></Frame>;
   if (c?.state === "offline") return <Frame tone="attn" title={m.offlineTitle} text={m.offlineText}><Reconnect kind="primary" {...(c.transport === "remote" ? { label: m.reconnect } : { label: m.startServer })} /></Frame>;
-  if (head?.mode === "viewing" && head.waits) return <Frame tone="attn" title={m.waitsTitle} text={m.waitsText}><Join thread={head.thread.id} label={m.joinToAnswer} primary /></Frame>;
+  if (head?.mode === "viewing" && head.waits) return <Frame tone="attn" title={m.waitsTitle} text={m.waitsText}><Join thread={head.thread.id} label={m.joinToAnswer} primary /><Button onClick={() => void interrupt()}>{m.interrupt}</Button></Frame>;
   if (head?.mode === "joined" && head.waits) return <Frame tone="attn" title={m.waitsUnseenTitle} text={m.waitsUnseenText}><Button onClick={() => void interrupt()}>{m.interrupt}</Button></Frame>;
   const lost = syncFailed.value.get(current.value) ?? syncFailed.value.get("");
   if (head && lost) {
     const x = problemText(lost.problem);
-    return <Frame tone="attn" title={x.text} text={<Rich>{x.remedy}</Rich>}><Button onClick={() => void ask("thread.sync", { thread: head.thread.id })}>{m.readAgain}</Button></Frame>;
+    return <Frame tone="attn" title={x.text} text={<Rich>{x.remedy}</Rich>}><Button onClick={() => void attempt(head.thread.id, "thread.sync", { thread: head.thread.id }, "read")}>{m.readAgain}</Button></Frame>;
   }
   if (head?.problem) {
     const x = problemText(head.problem);

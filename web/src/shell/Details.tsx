@@ -4,9 +4,9 @@ import { askTitle } from "../dock/title";
 import { grouped } from "../feed/notices";
 import { diff } from "../feed/rows";
 import { Icon } from "../parts/Icon";
-import { IconButton, Time } from "../parts/parts";
+import { Button, IconButton, Time } from "../parts/parts";
 import { num } from "../state/format";
-import { cards, current, notices, opened, owner, panel, syncFailed } from "../state/page";
+import { cards, current, dialog, notices, opened, owner, panel, syncFailed } from "../state/page";
 import { problemText, texts } from "../text";
 
 export function Details({ closable }: { closable?: boolean }) {
@@ -21,6 +21,7 @@ export function Details({ closable }: { closable?: boolean }) {
     <>
       <div class="side-h"><h2 id="h-details">{m.details}</h2><IconButton icon="cross" class={closable ? "" : "only-mid"} label={m.closeDetails} onClick={() => { panel.value = ""; }} /></div>
       {t?.head.stale ? <p class="side-p muted">{m.lastKnown}</p> : null}
+      {closable && t ? <p class="side-p"><Button aria-haspopup="dialog" onClick={() => { panel.value = ""; dialog.value = "plain"; }}>{m.plainPage}</Button></p> : null}
       {t ? <>
         <h3>{m.thisThread}</h3>
         <dl class="kv">

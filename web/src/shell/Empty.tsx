@@ -5,7 +5,9 @@ import { Button, CopyButton, ProblemNote, Rich } from "../parts/parts";
 import { codexVersion, connection, opening, phase, show } from "../state/page";
 import { texts } from "../text";
 import { Admit } from "./Admit";
-import { Reconnect } from "./Bar";
+import { ofConnection } from "../state/trouble";
+import { Reconnect } from "./Reconnect";
+import { Troubled } from "./Troubled";
 
 function Sheet({ title, children }: { title: string; children: ComponentChildren }) {
   return <main class="page" id="page" tabIndex={-1} aria-labelledby="h-page"><div class="sheet"><h1 id="h-page">{title}</h1>{children}</div></main>;
@@ -43,7 +45,8 @@ export function NoCodex() {
       <section class="way" aria-labelledby="w1"><h2 id="w1">{m.wayInstall}</h2>
         <p>{m.wayInstallText(codexVersion.value)}</p>
         <Command text={`npm install --global @openai/codex@${codexVersion.value}`} />
-        <div class="row"><Reconnect kind="primary" label={m.lookAgain} /></div></section>
+        <div class="row"><Reconnect kind="primary" label={m.lookAgain} /></div>
+        <Troubled place={ofConnection} /></section>
       <section class="way" aria-labelledby="w2"><h2 id="w2">{m.waySay}</h2>
         <p><Rich>{m.waySayText}</Rich></p>
         <Command text={"profiles:\n  - {name: local, codex: /path/to/codex}"} /></section>

@@ -4,8 +4,10 @@ import type { ThreadSummary } from "../contract";
 import { memo } from "../parts/memo";
 import { Button, IconButton, Tag, ThreadTitle } from "../parts/parts";
 import { ago } from "../state/format";
-import { ask, cards, connected, current, link, moreThreads, panel, show, threads } from "../state/page";
+import { cards, connected, current, link, moreThreads, panel, show, threads } from "../state/page";
+import { attempt, ofList } from "../state/trouble";
 import { texts } from "../text";
+import { Troubled } from "./Troubled";
 
 /** How many rows are drawn at first and with each "Show more"; and in the first painting, where more would not be seen. */
 const step = 100, few = 30;
@@ -31,9 +33,10 @@ export function Threads({ closable }: { closable?: boolean }) {
         setLimit(limit + step);
         if (list.length >= limit + step || !moreThreads.peek()) return;
         setBusy(true);
-        await ask("thread.list", { more: true });
+        await attempt(ofList, "thread.list", { more: true });
         setBusy(false);
       }}>{busy ? m.reading : m.showMore}</Button> : null}
+      <Troubled place={ofList} />
     </>
   );
 }

@@ -1,16 +1,19 @@
 // The dialogs of the page: help, settings, connection, search, plain page, leaving.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ProbeResult, Problem, SearchHit } from "../contract";
+import type { Problem, SearchHit } from "../contract";
 import { Icon } from "../parts/Icon";
 import { Button, CopyButton, Dialog, ProblemNote, Rich } from "../parts/parts";
+import { LinkError } from "../link/types";
 import { num } from "../state/format";
-import { ask, codexVersion, connected, connection, current, dialog, leaving, link, opened, owner, phase, relayVersion, seek, show, threads } from "../state/page";
+import { ask, cards, codexVersion, connected, current, dialog, leaving, link, notices, opened, outcomes, relayVersion, seek, show, threads } from "../state/page";
+import { attempt, ofList } from "../state/trouble";
+import { rows } from "../feed/rows";
 import { change, settings, type Settings } from "../state/settings";
 import { useSay } from "../state/say";
 import { problemText, texts } from "../text";
 import { visible } from "../visible";
-import { Reconnect } from "./Bar";
-import { statusOf } from "./status";
+import { ConnectionDialog, Ending, Profiles } from "./connect";
+import { ending } from "./end";
 import { plainText } from "./plain";
 
 const close = () => { dialog.value = ""; };
@@ -19,7 +22,8 @@ export function Dialogs() {
   const open = dialog.value;
   return (
     <>
-      {open === "help" ? <Help /> : open === "settings" ? <SettingsDialog /> : open === "connection" ? <ConnectionDialog /> : open === "search" ? <SearchDialog /> : open === "plain" ? <PlainDialog /> : null}
+      {open === "help" ? <Help /> : open === "settings" ? <SettingsDialog /> : open === "connection" ? <ConnectionDialog /> : open === "profiles" ? <Profiles /> : open === "search" ? <SearchDialog /> : open === "plain" ? <PlainDialog /> : null}
+      {ending.value ? <Ending end={ending.value} /> : null}
       {leaving.value !== undefined ? <Leaving href={leaving.value} /> : null}
     </>
   );
@@ -75,39 +79,6 @@ function SettingsDialog() {
   );
 }
 
-function ConnectionDialog() {
-  const m = texts.value;
-  const c = connection.value;
-  const s = statusOf(m, phase.value, c, opened.value);
-  const [probes, setProbes] = useState<ProbeResult | "busy" | "lost" | undefined>(undefined);
-  const stop = c?.state === "connected";
-  return (
-    <Dialog title={m.connectionDetails} onClose={close}>
-      <p class="status"><Icon name={s.icon} tone={s.tone} spin={s.spin ?? false} /> <b>{s.word}</b> <span class="muted">{s.fact}</span></p>
-      {c?.problem ? <ProblemNote problem={c.problem} /> : null}
-      {c ? (
-        <dl class="facts">
-          <dt>{m.profile}</dt><dd>{c.profile} <span class="muted">{c.transport === "local" ? m.local : m.remote}</span></dd>
-          {c.transport === "local" ? <><dt>{m.localProcess}</dt><dd>{c.process ? (c.process.running ? m.processRuns(String(c.process.pid)) : m.processEnded(c.process.exit ?? "")) : m.processNone}</dd></> : <><dt>{m.localProcess}</dt><dd>{m.processRemote}</dd><dt>{m.remoteConnection}</dt><dd><code>{c.host}</code></dd></>}
-          <dt>{m.generation}</dt><dd>{num(c.generation)}</dd>
-          {c.server ? <><dt>{m.contract}</dt><dd>{m.serverVersion(c.server.version)}{m.comma}{c.server.pinned ? m.versionPinned : m.versionUnknown(codexVersion.value)}</dd><dt>{m.platform}</dt><dd>{c.server.platformFamily}{m.comma}{c.server.platformOs}</dd></> : null}
-          {owner.value ? <><dt>{m.account}</dt><dd>{owner.value.account === "none" ? m.accountNone : owner.value.account}</dd><dt>{m.root}</dt><dd><code>{owner.value.root}</code></dd></> : null}
-        </dl>
-      ) : null}
-      {c?.process?.shownStderr ? <><p class="lbl">{m.lastWords}</p><pre class="out wrap" tabIndex={0} role="group" aria-label={m.lastWords}><code>{c.process.shownStderr}</code></pre></> : null}
-      {c?.transport === "remote" ? (
-        <div class="row"><Button busy={probes === "busy"} onClick={async () => { setProbes("busy"); const r = await ask("probe", {}); setProbes(r.done && r.value ? r.value : "lost"); }}>{m.askHealth}</Button>
-          <span class="muted">{probes === "lost" ? m.lost : typeof probes === "object" ? probes.probes.map((p) => `${p.path} ${p.status || (p.problem ? problemText(p.problem).text : "–")}`).join(m.comma) : ""} {m.healthWhat}</span></div>
-      ) : null}
-      <div class="row end">
-        <Button autofocus onClick={close}>{m.close}</Button>
-        {stop ? <Button onClick={() => void ask("disconnect", {})}>{c.transport === "local" ? m.stopServer : m.disconnect}</Button> : null}
-        {c ? <Reconnect kind="primary" /> : null}
-      </div>
-    </Dialog>
-  );
-}
-
 function SearchDialog() {
   const m = texts.value;
   const box = useRef<HTMLInputElement>(null);
@@ -150,7 +121,7 @@ function SearchDialog() {
     };
   }, [query, where, thread, round]);
   // The list is one for all tabs: the search does not stay in it.
-  useEffect(() => () => { if (filtered.current) void ask("thread.list", {}); }, []);
+  useEffect(() => () => { if (filtered.current) void attempt(ofList, "thread.list", {}); }, []);
   useEffect(() => { box.current?.focus(); }, []);
 
   const told = problem === "lost" ? m.lost : problem ? problemText(problem).text : where === "thread" && hits ? (hits.more ? m.hitsMore(hits.hits.length) : m.hits(hits.hits.length)) + " " + m.hitsOf(num(t?.total ?? 0)) : where === "names" && named !== undefined ? m.hitNames(threads.value.length) : m.browserFind;
@@ -207,13 +178,26 @@ function PlainDialog() {
   const t = opened.value;
   const id = t?.head.thread.id ?? "";
   const first = t?.first ?? 0;
+  const [problem, setProblem] = useState<Problem | "lost" | undefined>(undefined);
+  const [round, setRound] = useState(0);
   useEffect(() => {
-    if (first > 0) void link().before(id, 200).catch(() => undefined);
-  }, [first, id]);
-  const text = t ? plainText(m, t.items) : "";
+    if (first === 0) return;
+    let gone = false;
+    setProblem(undefined);
+    void (async () => {
+      const p = await link().before(id, 200).then((r) => (r.status === "done" ? undefined : r.problem ?? "lost"), (e: unknown) => {
+        if (e instanceof LinkError) return e.problem ?? ("lost" as const);
+        throw e;
+      });
+      if (!gone) setProblem(p);
+    })();
+    return () => { gone = true; };
+  }, [first, id, round]);
+  const text = t ? plainText(m, rows({ head: t.head, items: t.items, cards: cards.value, outcomes: outcomes.value, notices: notices.value })) : "";
   return (
     <Dialog title={t?.head.thread.shownTitle ? m.quoted(t.head.thread.shownTitle) : m.untitled} class="plainview" onClose={close}>
-      <p class="muted">{m.plainWhat} {t?.head.older ? m.plainOlder : ""} {first > 0 ? m.readingEarlier : ""}</p>
+      <p class="muted">{m.plainWhat} {t?.head.older ? m.plainOlder : ""} {first > 0 && !problem ? m.readingEarlier : ""}</p>
+      {problem ? <div class="trouble">{problem === "lost" ? <p class="err">{m.lost}</p> : <ProblemNote problem={problem} />}<Button onClick={() => setRound(round + 1)}>{m.readAgain}</Button></div> : null}
       <div class="row"><Button autofocus onClick={close}>{m.close}</Button><CopyButton plain label={m.copyAll} text={() => text} /></div>
       <pre class="wrap" tabIndex={0} role="group" aria-label={m.plainPage}>{text}</pre>
     </Dialog>

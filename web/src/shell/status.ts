@@ -1,5 +1,5 @@
 // The state of everything in one glyph, one word and one fact. Pure.
-import type { Connection } from "../contract";
+import type { Connection, Profile } from "../contract";
 import type { OpenThread, Phase } from "../link/types";
 import type { IconName } from "../parts/Icon";
 import type { Messages } from "../text";
@@ -12,7 +12,7 @@ export interface Status {
   fact: string;
 }
 
-export function statusOf(m: Messages, phase: Phase, c: Connection | undefined, thread: OpenThread | undefined): Status {
+export function statusOf(m: Messages, phase: Phase, c: Connection | undefined, thread: OpenThread | undefined, profiles: readonly Profile[] = []): Status {
   switch (phase.name) {
     case "starting":
       return { icon: "arc", tone: "attn", spin: true, word: m.connStarting, fact: "" };
@@ -42,6 +42,8 @@ export function statusOf(m: Messages, phase: Phase, c: Connection | undefined, t
       if (local && c.process && !c.process.running) return { icon: "stop", tone: "bad", word: m.connServerEnded, fact: c.process.exit ?? "" };
       return { icon: "stop", tone: "bad", word: m.connManual, fact: m.connManualFact };
     case "offline":
+      if (profiles.some((p) => p.name === c.profile && !p.enabled)) return { icon: "lock", tone: "attn", word: m.connDisabled, fact: m.connDisabledFact };
+      if (c.generation === 0) return { icon: "ring", word: m.connOffline, fact: "" }; // nobody has connected yet, so nobody has stopped it
       return { icon: "ring", word: m.connOffline, fact: m.connOfflineFact };
   }
 }

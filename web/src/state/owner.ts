@@ -1,11 +1,12 @@
 // When another owner comes, nothing of the earlier one stays on the page (R-PRI-05): not the thread that was shown, not what
 // was read whole, chosen or said about it. What was typed is set aside by drafts.ts.
 import { effect } from "@preact/signals";
-import { fresh, next, troubles } from "../composer/send";
+import { fresh, next } from "../composer/send";
 import { chosen } from "../dock/settled";
 import { forgetPlaces } from "../feed/spots";
 import { forgetItems } from "../feed/state";
 import { current, dialog, leaving, opening, owner, seek, show } from "./page";
+import { troubles } from "./trouble";
 
 let who: string | undefined;
 

@@ -147,7 +147,7 @@ export async function ask<K extends CommandKind>(kind: K, params: Commands[K]["p
 
 // ---------------------------------------------------------------- parts of the page
 
-export type DialogName = "" | "help" | "search" | "settings" | "connection" | "plain";
+export type DialogName = "" | "help" | "search" | "settings" | "connection" | "profiles" | "plain";
 export const dialog = signal<DialogName>("");
 /** Which side panel a narrow window shows. */
 export const panel = signal<"" | "threads" | "details">("");
