@@ -29,13 +29,14 @@ async function refuse(page, kind) {
   return asked;
 }
 
-/** The refusal that is shown: sentence, remedy and code, each once. */
+/** The refusal that is shown: sentence, remedy and code. A dialog shows it where it was asked for; the page keeps it until it is closed. */
 async function refused(page, where = page) {
   const note = where.locator(".trouble .note");
   await note.waitFor();
   assert.match(await note.innerText(), /The worker is stopping; nothing was sent\.\s+Start relaycodex again\. relay\.command\/stopping/);
-  await button(where.locator(".trouble"), "Close").click();
-  await note.waitFor({ state: "detached" });
+  while ((await page.locator("dialog[open]").count()) > 0) await page.keyboard.press("Escape");
+  await button(page.locator(".trouble"), "Close").click();
+  await page.locator(".trouble").waitFor({ state: "detached" });
 }
 
 // ---------------------------------------------------------------- the plain page

@@ -6,7 +6,7 @@ import { useSay } from "../state/say";
 import { ofConnection, trouble, troubles } from "../state/trouble";
 import { problemText, texts } from "../text";
 
-/** Silent where another one says the same. */
+/** A silent one stands in a dialog: the page behind it says the same, and keeps it. */
 export function Troubled({ place, silent }: { place: string; silent?: boolean }) {
   const m = texts.value;
   const t = troubles.value.get(place), c = connection.value;
@@ -19,7 +19,7 @@ export function Troubled({ place, silent }: { place: string; silent?: boolean })
   return (
     <div class="trouble">
       {t.problem ? <ProblemNote problem={t.problem} tone={t.status === "unknown" ? "attn" : "bad"} title={title} /> : <div class="note attn"><p class="note-t"><Icon name="warn" /><b>{title || m.lost}</b></p>{title ? <p>{m.lost}</p> : null}</div>}
-      <Button kind="quiet" onClick={() => trouble(place, undefined)}>{m.close}</Button>
+      {silent ? null : <Button kind="quiet" onClick={() => trouble(place, undefined)}>{m.close}</Button>}
     </div>
   );
 }

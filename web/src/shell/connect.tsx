@@ -100,7 +100,8 @@ export function Ending({ end: e }: { end: End }) {
   return (
     <Dialog title={title} onClose={cancel}>
       {at.length > 0 ? <p><b>{list(at)}{m.stop}</b></p> : null}
-      <p>{remote ? m.endsRemote : m.endsLocal} {e.kind === "connect" ? m.draftsAside : m.draftsStay}</p>
+      <p>{remote ? m.endsRemote : m.endsLocal}</p>
+      <p class="muted">{e.kind === "connect" ? m.draftsAside : m.draftsStay}</p>
       <div class="row end"><Button autofocus onClick={cancel}>{m.leaveIt}</Button><Button kind="danger" onClick={() => void endNow(e)}>{word}</Button></div>
     </Dialog>
   );
