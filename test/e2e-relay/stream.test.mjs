@@ -1,8 +1,8 @@
-// The stream of events of a page: cut, loaded anew and shared by tabs, it loses nothing and tells nothing twice.
+// The stream of events of a page: cut, stalled, loaded anew and shared by tabs, it loses nothing and tells nothing twice.
 import assert from "node:assert/strict";
 import { answered, choose, commandApproval, request, say, until } from "./lib/acts.mjs";
-import { enter } from "./lib/browser.mjs";
-import { prepare, scene } from "./lib/scene.mjs";
+import { clean, context, enter } from "./lib/browser.mjs";
+import { prepare, scene, shared } from "./lib/scene.mjs";
 
 prepare();
 
@@ -59,6 +59,44 @@ scene("a stream that is cut within an event, again and again, goes on behind the
   assert.deepEqual([resumed[0], resumed.slice(1).every((r) => r)], [true, true], `each went on behind an event: ${resumed}`);
   assert.ok(resumed.length >= parts.length + 1, "it was cut each time");
   assert.equal((await w.sent("turn/start")).length, 1);
+});
+
+// report 24
+// proves R-REL-04
+scene("a page that stands still is cut off and holds nobody up; when it goes on it has everything, once", { scripts: ["kilobytes"], write: 3000 }, async ({ w, page }) => {
+  const c = await context(shared.browser), other = await enter(c, w, await w.fresh()), asked = { one: 0, other: 0 };
+  for (const [name, p] of [["one", page], ["other", other]]) p.on("request", (r) => { if (r.url().endsWith("/api/stream")) asked[name]++; });
+  try {
+    await w.do("release", "begin");
+    await say(page, "hello");
+    await other.locator(".tlist a").first().click();
+    for (const p of [page, other]) await p.locator("[role=feed] article", { hasText: "hello" }).waitFor();
+    const cdp = await page.context().newCDPSession(page), stands = new Promise((r) => { cdp.once("Debugger.paused", r); });
+    await cdp.send("Debugger.enable");
+    await cdp.send("Debugger.pause");
+    let moved = false;
+    const paused = page.evaluate(() => 1).then(() => { moved = true; }, () => {});
+    await stands;
+    await w.do("release", "go");
+    await other.locator("[role=feed]", { hasText: "the last word" }).waitFor({ timeout: 120_000 });
+    await over(other);
+    const log = await until("the end of the stalled stream", async () => { const l = await w.do("log"); return /stream ended.*slow=true/.test(l) && l; });
+    assert.equal(moved, false, "the page stood still while all of it was sent");
+    assert.deepEqual([log.match(/slow=true/g).length, asked], [1, { one: 0, other: 0 }], "one was cut off, and it was that page");
+    await cdp.send("Debugger.resume").catch(() => {});
+    await cdp.send("Debugger.disable");
+    await paused;
+    await page.locator("[role=feed]", { hasText: "the last word" }).waitFor();
+    await over(page);
+    assert.equal(asked.one, 1, "it came back");
+    assert.match((await w.do("log")).slice(log.length), /stream opened.*resumed=true/);
+    const text = await plain(page), words = (s) => s.replace(/(0123456789abcde ?)+[0-9a-e]*\n/g, "…\n"); // how much of a long message is kept depends on when it was read
+    assert.equal(words(text), words(await plain(other)), "what the page has that never stood still");
+    assert.deepEqual(text.match(/^(Codex|You)$/gm), ["You", ...Array(41).fill("Codex")]);
+    clean(c);
+  } finally {
+    await c.close();
+  }
 });
 
 // proves R-UI-01, R-UI-03

@@ -72,13 +72,13 @@ func init() {
 			}
 			return appserver.Scripts(s, of.EndTurn(), hold("on"))
 		},
-		// 20 MB in deltas of 1 KiB: more than the buffers between a worker and a page take.
+		// 10 MB in deltas of 1 KiB: more than the buffers between a worker and a page take, and less than a worker keeps.
 		"kilobytes": func() appserver.Script {
 			s := appserver.Scripts(ready(), hold("begin"), appserver.StartThread("t"), of.BeginTurn(), hold("go"))
 			delta := strings.Repeat("0123456789abcde ", 64)
 			for i := range 40 {
 				item := fmt.Sprintf("m%d", i)
-				s = append(s, of.Started(appserver.AgentMessage(item, "")), of.Delta(item, delta).Repeated(512), of.Completed(appserver.AgentMessage(item, strings.Repeat(delta, 512))))
+				s = append(s, of.Started(appserver.AgentMessage(item, "")), of.Delta(item, delta).Repeated(256), of.Completed(appserver.AgentMessage(item, strings.Repeat(delta, 256))))
 			}
 			return appserver.Scripts(s, of.Say("m", "the last word"), of.EndTurn(), hold("on"))
 		},
