@@ -200,7 +200,8 @@ scene("a host that looks like another one is named as the network knows it, in a
   assert.equal(await card.locator('[data-choice="applyNetworkPolicyAmendment"] .choice-x').innerText(), "From now on, this host is reached without asking: " + named);
   const dialog = page.locator("dialog[open]"), warning = "This name has characters of other scripts. It may look like another one.";
   for (const [link, host, warned] of [["Sign in", "xn--pple-43d.com", [warning]], ["here", "apple.com", []]]) {
-    await page.locator("[role=feed] .md [role=link]", { hasText: link }).click();
+    // The text has just been drawn: while it settles at the end, what is scrolled to may move away from under the pointer.
+    await until("the dialog", async () => { if (await dialog.count() === 0) await page.locator("[role=feed] .md [role=link]", { hasText: link }).click(); return await dialog.count() > 0; });
     assert.deepEqual([await dialog.locator("pre").innerText(), await dialog.locator("dd code").innerText(), (await dialog.locator("dd .attn-t").allInnerTexts()).map((t) => t.trim())], [`https://${host}/login`, host, warned]);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
