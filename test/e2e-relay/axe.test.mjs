@@ -21,7 +21,6 @@ const card = (script) => ({ scripts: [script], act: async (page) => { await hell
 const states = {
   "no-codex": { noCodex: true, act: (page) => page.locator("#page, .sheet").first().waitFor() },
   empty: { scripts: ["empty"], act: (page) => page.locator("textarea#composer").waitFor() },
-  connecting: { scripts: ["empty"], stuck: true, act: (page) => page.locator(".conn .spin").waitFor() },
   offline: { scripts: ["empty"], offline: true, act: (page) => page.locator(".banner").waitFor() },
   chat: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); } },
   streaming: { scripts: ["streaming"], act: async (page) => { await hello(page); await page.locator("[role=feed]", { hasText: "second one still" }).waitFor(); } },
@@ -50,6 +49,12 @@ const states = {
     await page.unroute("**/api/command");
     await other.close();
   } },
+  search: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await page.keyboard.press("Control+k"); await page.locator("dialog[open]").waitFor(); } },
+};
+
+/** States that are passed through, or seldom seen: judged in every look, with fewer pictures. */
+const seldom = {
+  connecting: { scripts: ["empty"], stuck: true, act: (page) => page.locator(".conn .spin").waitFor() },
   profiles: { scripts: ["empty"], second: true, act: async (page) => { await page.locator("textarea#composer").waitFor(); await page.locator(".bar .profile").click(); await page.locator("dialog[open] .plist").waitFor(); } },
   remote: { scripts: ["empty"], far: true, act: (page) => page.locator(".conn .attn").waitFor() },
   leaving: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md a").first().click(); await page.locator("dialog[open] .facts").waitFor(); } },
@@ -71,7 +76,6 @@ const states = {
   details: { scripts: ["work"], widths: ["narrow", "mid"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md code").last().waitFor(); await page.locator(".thread-h .only-mid").click(); await page.locator(".details, dialog[open]").first().waitFor(); } },
   // A low window: 400 % zoom, a split screen, a keyboard on the screen.
   low: { scripts: ["cards"], widths: ["low"], act: async (page) => { await hello(page); await request(page, 3); } },
-  search: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await page.keyboard.press("Control+k"); await page.locator("dialog[open]").waitFor(); } },
 };
 
 /** What a worker of another version answers. */
@@ -130,9 +134,9 @@ async function judge(page) {
   return r;
 }
 
-/** Every look of every state where a tool makes pictures small (below 12 MB in all); else each theme, width and language of each state. */
+/** Every look of each state that is not seldom, where a tool makes pictures small (below 12 MB in all); else each theme, width and language. */
 const small = spawnSync("pngquant", ["--version"]).status === 0;
-const few = ["light-wide-en", "dark-wide-ja", "forced-wide-en", "light-narrow-ja"];
+const few = ["light-wide-en", "dark-wide-ja", "forced-wide-en", "light-narrow-ja", "dark-mid-en", "light-low-en"];
 
 async function picture(page, path) {
   const png = await page.screenshot({ animations: "disabled", caret: "hide" });
@@ -152,7 +156,7 @@ before(async () => {
 after(async () => { await browser?.close(); await stage?.close(); });
 
 const wanted = process.env.E2E_STATES?.split(",");
-for (const [name, s] of Object.entries(states)) {
+for (const [name, s] of Object.entries({ ...states, ...seldom })) {
   if (wanted && !wanted.includes(name)) continue;
   // proves R-UI-02
   test(`${name}: no finding in any look`, async (t) => {
@@ -179,7 +183,7 @@ for (const [name, s] of Object.entries(states)) {
               if (i.decided.problem) problems.push(`${look}: ${i.id} at ${i.target} ${i.html}: ${i.message} (${i.decided.problem})`);
               else decided.set(i.decided.why, [...(decided.get(i.decided.why) ?? []), i.decided.ratio]);
             }
-            if (shots && (small || few.includes(`${theme}-${width}-${language}`))) await picture(page, join(shots, look + ".png"));
+            if (shots && ((small && name in states) || few.includes(`${theme}-${width}-${language}`))) await picture(page, join(shots, look + ".png"));
           }
           if (s.complains) c.wrong = c.wrong.filter((w) => !s.complains.test(w));
           clean(c);
