@@ -114,7 +114,7 @@ mutants-short: ## the same with one guard of each family
 e2e-relay: setup ## the page in a real Chromium with the real codex: scenarios, attacks, accessibility, pictures (docs/screenshots)
 	@E2E_SHOTS_DIR=$(CURDIR)/docs/screenshots node test/e2e-relay/run.mjs
 
-e2e-relay-short: setup ## one scenario for each kind of request through the page (installs chromium if missing, as root on Debian)
+e2e-relay-short: setup ## one scenario for each kind of request through the page, and what attacks the page (installs chromium if missing, as root on Debian)
 	@node test/e2e-relay/run.mjs --short
 
 fuzz: ## every decoder for a short while each (FUZZTIME=30s)

@@ -32,7 +32,7 @@ const states = {
   thousand: { scripts: ["thousand"], act: async (page, narrow) => { await open(page, narrow, "A long thread"); await page.locator("[role=feed] article").first().waitFor(); await page.waitForFunction(() => document.querySelector("[role=feed] .md") && !document.querySelector("[role=feed] .md.plain")); } },
   help: { scripts: ["empty"], act: async (page) => { await page.locator("textarea#composer").waitFor(); await page.locator(".bar-actions button").last().click(); await page.locator("dialog[open]").waitFor(); } },
   settings: { scripts: ["empty"], act: async (page) => { await page.locator("textarea#composer").waitFor(); await page.locator(".bar-actions button").nth(-2).click(); await page.locator("dialog[open]").waitFor(); } },
-  plain: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await page.evaluate(() => { document.querySelector(".thread-h .wide-only")?.click(); }); await page.locator("dialog[open]").waitFor(); } },
+  plain: { scripts: ["text"], act: async (page, narrow) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await plain(page, narrow); } },
   connection: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md ol").waitFor(); await page.locator(".bar .conn").first().click(); await page.locator("dialog[open]").waitFor(); } },
   work: { scripts: ["work"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md code").last().waitFor(); } },
   failed: { scripts: ["failing"], act: async (page) => { await hello(page); await page.locator("[role=feed] .note.bad").waitFor(); } },
@@ -55,6 +55,9 @@ const states = {
 /** States that are passed through, or seldom seen: judged in every look, with fewer pictures. */
 const seldom = {
   connecting: { scripts: ["empty"], stuck: true, act: (page) => page.locator(".conn .spin").waitFor() },
+  models: { scripts: ["models"], act: async (page) => { await page.locator(".composer .pick").last().waitFor(); } },
+  restart: { scripts: ["streaming"], least: 16, act: async (page) => { await hello(page); await page.locator("[role=feed]", { hasText: "second one still" }).waitFor(); await page.locator(".bar .conn").first().click(); await page.locator("dialog[open] .row.end button").last().click(); await page.locator("dialog[open] .btn.danger").waitFor(); } },
+  disabled: { scripts: ["empty"], far: true, off: true, offline: true, act: (page) => page.locator(".banner").waitFor() },
   profiles: { scripts: ["empty"], second: true, act: async (page) => { await page.locator("textarea#composer").waitFor(); await page.locator(".bar .profile").click(); await page.locator("dialog[open] .plist").waitFor(); } },
   remote: { scripts: ["empty"], far: true, act: (page) => page.locator(".conn .attn").waitFor() },
   leaving: { scripts: ["text"], act: async (page) => { await hello(page); await page.locator("[role=feed] .md a").first().click(); await page.locator("dialog[open] .facts").waitFor(); } },
@@ -80,6 +83,12 @@ const seldom = {
 
 /** What a worker of another version answers. */
 const another = { status: 409, contentType: "application/json", body: JSON.stringify({ version: 1_000_000, problem: { code: "relay.endpoint", variant: "version", text: "another version" } }) };
+
+async function plain(page, narrow) {
+  if (narrow) await page.locator(".thread-h .only-mid").click();
+  await (narrow ? page.locator(".drawer .side-p button") : page.locator(".thread-h .wide-only")).click();
+  await page.locator("dialog[open]:not(.drawer)", { hasText: "internal/relay/web/guard.go" }).waitFor();
+}
 
 async function open(page, narrow, title) {
   if (narrow) await page.locator(".bar .only-narrow").first().click();
@@ -164,7 +173,7 @@ for (const [name, s] of Object.entries({ ...states, ...seldom })) {
     let least = Infinity;
     for (const language of looks.languages) {
       for (const width of s.widths ?? ["wide", "narrow"]) {
-        const w = await stage.open({ ...s, act: undefined, api: undefined, address: undefined, widths: undefined, complains: undefined, language, clock });
+        const w = await stage.open({ ...s, act: undefined, api: undefined, address: undefined, widths: undefined, complains: undefined, least: undefined, language, clock });
         // One world for the three themes: what is on the page stays, only its look changes.
         const c = await context(browser, { width, language, clock, motion: "reduce" });
         if (s.api) await c.route("**/api/**", s.api);
@@ -199,7 +208,7 @@ for (const [name, s] of Object.entries({ ...states, ...seldom })) {
     }
     for (const [why, ratios] of decided) t.diagnostic(`decided ${ratios.length} times: ${why}; contrast ${Math.min(...ratios).toFixed(1)} or more`);
     assert.deepEqual([...new Set(problems)], []);
-    assert.ok(least > 20, `only ${least} rules passed`);
+    assert.ok(least > (s.least ?? 20), `only ${least} rules passed`); // a small dialog that hides the rest has less to judge
     t.diagnostic(`${least} rules passed in every look`);
   });
 }

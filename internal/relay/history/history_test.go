@@ -199,7 +199,12 @@ func TestTheWindowIsBounded(t *testing.T) {
 	if got := w.Entries(); len(got) != MaxItems || got[0].Key.Turn != "u50" {
 		t.Errorf("%d entries from %v", len(got), got[0].Key)
 	}
-	w.Clear()
+	if !w.Evicted() {
+		t.Error("what was forgotten is not told")
+	}
+	if w.Clear(); w.Evicted() {
+		t.Error("an empty window has forgotten something")
+	}
 	big := strings.Repeat("x", 1<<20)
 	for i := range 40 {
 		w.Note(gen, doneNote("u", message(t, fmt.Sprint("i", i), big)))

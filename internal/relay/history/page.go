@@ -85,6 +85,10 @@ func (w *Window) OlderTurns() (codex.TurnsListParams, Stop) {
 	return p, w.stop(w.turnsP)
 }
 
+// Evicted reports that items at the window's beginning were forgotten since the newest page was read: the window is full,
+// also when the thread began here and no page was ever read.
+func (w *Window) Evicted() bool { return w.evicted }
+
 func (w *Window) stop(p pager) Stop {
 	switch {
 	case !p.read:

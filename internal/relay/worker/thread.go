@@ -47,7 +47,7 @@ func (t *thread) disconnected() {
 // head is what stands above the open thread; the lock is held.
 func (w *Worker) head(p *partition, t *thread) uicontract.ThreadHead {
 	_, stop := t.win.OlderItems()
-	h := uicontract.ThreadHead{Thread: t.summary, Mode: t.mode, Older: stop == history.NoStop, Dropped: stop == history.Full, Settings: t.settings, Usage: t.usage,
+	h := uicontract.ThreadHead{Thread: t.summary, Mode: t.mode, Older: stop == history.NoStop, Dropped: stop == history.Full || t.win.Evicted(), Settings: t.settings, Usage: t.usage,
 		Plan: t.plan, Problem: t.problem, Stale: t.stale, Turn: t.lastTurn}
 	s := w.live
 	if s == nil || s.part != p {
