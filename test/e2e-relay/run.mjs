@@ -43,7 +43,7 @@ try {
   let passed = 0, failed = 0;
   const skipped = [];
   await new Promise((resolve) => {
-    run({ files: files.map((f) => join(here, f)), concurrency: 1, timeout: 20 * 60_000, ...(only ? { testNamePatterns: [only] } : {}) })
+    run({ files: files.map((f) => join(here, f)), concurrency: 1, timeout: 60 * 60_000, ...(only ? { testNamePatterns: [only] } : {}) })
       .on("test:pass", (t) => {
         if (t.details?.type === "suite" || t.name.endsWith(".test.mjs")) return;
         if (t.skip !== undefined || t.todo !== undefined) skipped.push(t.name);

@@ -59,7 +59,7 @@ func TestSoakLeavesNothing(t *testing.T) {
 		calls = 10_000
 	}
 	s := newSite(t, agentsite.Idle, agentsite.Workspace)
-	s.Env = append(s.Env, "GOMAXPROCS=4") // with more processors the collector goes on making threads
+	s.Env = append(s.Env, "GOMAXPROCS=2") // with more processors the collector goes on making threads, and keeps more
 	v := s.Start()
 	kept := s.http()
 	fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -124,8 +124,13 @@ func TestSoakLeavesNothing(t *testing.T) {
 	run(calls * 9 / 10)
 	after := settle()
 	t.Logf("%d calls: before %+v, after %+v", calls, before, after)
-	// The collector keeps some memory; a leak of 1 KiB for each call would be 9 MiB more in the long run.
-	if after.descriptors > before.descriptors || after.threads > before.threads+8 || after.residentKiB > before.residentKiB+8<<10 {
+	// The collector keeps some memory; a leak of 1 KiB for each call would be 9 MiB more in the long run. In a short one it is
+	// chance how far it has got, and only what 64 KiB for each call would be is seen.
+	slack := 8 << 10
+	if calls < 10_000 {
+		slack = 32 << 10
+	}
+	if after.descriptors > before.descriptors || after.threads > before.threads+8 || after.residentKiB > before.residentKiB+slack {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 	if code := v.StopBy(syscall.SIGTERM); code != 0 {
