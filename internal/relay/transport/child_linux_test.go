@@ -223,7 +223,7 @@ func TestChildFrameLimits(t *testing.T) {
 
 // proves R-REC-07
 func TestAPartialWriteCountsAsSent(t *testing.T) {
-	conn, _ := start(t, "deaf", ChildOptions{Timing: Timing{Write: 100 * time.Millisecond}, Grace: 50 * time.Millisecond})
+	conn, _ := start(t, "deaf", ChildOptions{Timing: Timing{Write: 2 * time.Second}, Grace: 50 * time.Millisecond})
 	frame := bytes.Repeat([]byte("x"), 1<<20) // more than a pipe holds
 	started, err := conn.Write(t.Context(), frame)
 	if !started || ClassOf(err) != Transient || fault.As(err).Variant != "silent" {
